@@ -1,0 +1,139 @@
+"""The contract every tool keeps: ``Tool``, and what it is given (DESIGN 6, Tool contract)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Literal, Protocol
+
+import msgspec
+
+from events.types import Effect, ResultStatus
+
+__all__ = ("Attachment", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """A tool's result with its in-band status said outright, where a plain value would not say it."""
+
+    data: Any
+    status: ResultStatus = "completed"
+
+
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that came with the turn."""
+
+    id: str
+    filename: str | None = None
+    mime_type: str | None = None
+    ref: str | None = None
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a tool instance is for; instances are cached by it.
+
+    :ivar user_id: who calls
+    :ivar owner: whose row (and whose credentials) it is
+    :ivar tool_id: the row's id
+    """
+
+    user_id: str | None
+    owner: str | None
+    tool_id: str
+
+
+class ToolStore(Protocol):
+    """A tool's way to the journal's database (SQLAlchemy Core); tenant and row id are bound beforehand."""
+
+    @property
+    def tenant(self) -> str:
+        """The encoded tenant column's value (see ``events.keys.tenant_column``)."""
+        ...
+
+    @property
+    def tool_id(self) -> str:
+        """The tool row's id."""
+        ...
+
+    async def read(self, statement: Any) -> Sequence[Any]:
+        """Run one select and return its rows. :raises LogUnavailable: if the database cannot be read"""
+        ...
+
+    async def write(self, *statements: Any) -> list[int]:
+        """Run statements in one transaction through the log's writer and return the rows each touched.
+
+        :raises LogUnavailable: if they were not written
+        """
+        ...
+
+
+class ToolContext(msgspec.Struct, kw_only=True):
+    """What differs from call to call: never part of the (cached) instance.
+
+    ``deadline`` is a moment in UTC; ``idempotency_key`` is the journal key, the same on every run of one call.
+    ``progress`` takes (done, total or None, message) and may be called any number of times.
+    """
+
+    user_id: str | None
+    message_id: str | None
+    call_id: str
+    conversation_id: str | None
+    run_id: str | None
+    agent_id: str | None
+    attachments: tuple[Attachment, ...]
+    idempotency_key: str
+    deadline: datetime
+    progress: Callable[[float, float | None, str], None]
+    store: ToolStore
+
+
+class Tool(ABC):
+    """A tool: three methods, and class attributes that say everything else about it once.
+
+    ``internal``: not in the catalogue, loadable by name. ``user_scoped``: a call without a user is Failed(load).
+    ``default_on``: has a synthesised default row. ``headless_allowed``: may be in a run nobody watches.
+    ``needs_row``: its storage refers to a real row, so it cannot be a default. ``cacheable``: one instance may serve
+    several calls. ``actions_in_config``: its actions are its row's ``config["actions"]``. ``live_gate``: whether
+    ``preview_decision`` adds to the row's flag or replaces it. ``effect``: what a call does to the world (unknown =
+    write). ``idempotent``: running it twice is as good as once. ``timeout``: seconds.
+    """
+
+    name: ClassVar[str] = ""
+    display_name: ClassVar[str] = ""
+    description: ClassVar[str] = ""
+    internal: ClassVar[bool] = False
+    user_scoped: ClassVar[bool] = False
+    default_on: ClassVar[bool] = False
+    headless_allowed: ClassVar[bool] = True
+    needs_row: ClassVar[bool] = False
+    cacheable: ClassVar[bool] = True
+    actions_in_config: ClassVar[bool] = False
+    live_gate: ClassVar[Literal["adds", "replaces"]] = "adds"
+    effect: ClassVar[Effect] = "write"
+    idempotent: ClassVar[bool] = False
+    timeout: ClassVar[float] = 120.0
+
+    def __init__(self, config: dict[str, Any], scope: Scope) -> None:
+        """Keep the row's configuration (credentials merged in) and who the instance is for."""
+        self.config = config
+        self.scope = scope
+
+    @abstractmethod
+    def execute_action(self, action_name: str, /, **kwargs: Any) -> Any:
+        """Run an action and return its result: JSON content, a ``ToolResult``, or anything with a JSON form.
+
+        Sync or async; a sync one runs in a worker thread. Declare ``(self, action_name, context, /, **kwargs)`` to
+        be given the call's ``ToolContext``. An exception becomes Failed(exception).
+        """
+
+    @abstractmethod
+    def get_actions_metadata(self) -> Any:
+        """Return the actions: ``[{"name", "description", "parameters": JSON Schema, ...}]``; may be async.
+
+        An entry may carry ``effect``, ``idempotent``, ``timeout`` and ``require_approval``: they override the class.
+        """
+
+    @abstractmethod
+    def get_config_requirements(self) -> dict[str, Any]:
+        """Return what a row of this tool must be configured with: ``{key: {"type", "required", "secret", ...}}``."""

@@ -1,0 +1,56 @@
+"""Tool rows: a configured tool as the owner keeps it (DESIGN 6, Tool rows)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from events.errors import Refused
+
+__all__ = ("ActionSettings", "ToolRow")
+
+
+class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the owner says of one action.
+
+    ``presets`` are visible defaults, used where the model sends nothing; ``pinned`` values are hidden from the model
+    and fixed; ``hidden`` properties are neither shown nor sent.
+    """
+
+    name: str
+    active: bool = True
+    description: str | None = None
+    require_approval: bool = False
+    presets: dict[str, Any] = {}
+    pinned: dict[str, Any] = {}
+    hidden: tuple[str, ...] = ()
+
+
+class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A configured tool. ``user_id`` is its owner; ``actions`` None means all of its tool's actions, as they are.
+
+    ``synthesised`` rows (defaults, built-ins) are the same type with a deterministic id.
+
+    :raises Refused: if a row is constructed without an id or a name
+    """
+
+    id: str
+    name: str
+    user_id: str | None = None
+    config: dict[str, Any] = {}
+    credentials: str | None = None
+    actions: list[ActionSettings] | None = None
+    version: int = 1
+    synthesised: bool = False
+    client_side: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id.strip():
+            raise Refused(f"a tool row needs an id (its tool: {self.name!r}); give it one that never changes")
+        if not isinstance(self.name, str) or not self.name:
+            raise Refused(f"tool row {self.id!r} needs the name of its tool")
+
+    def __repr__(self) -> str:
+        owner = "nobody's" if self.user_id is None else f"{self.user_id}'s"
+        return f"<ToolRow {self.id} {self.name} {owner} v{self.version}>"

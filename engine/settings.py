@@ -1,0 +1,44 @@
+"""Typed configuration of an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+__all__ = ("Limits", "Settings")
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes and times, with their units.
+
+    :ivar preview: characters of a result's preview
+    :ivar inline_result: characters of a result kept in its event; longer ones go to the payload table
+    :ivar listed_names: callable names listed to a model that called an unknown one
+    :ivar lease: seconds a worker counts as alive after its last heartbeat
+    :ivar queue: appends that may wait for the writer before producers wait
+    :ivar cleanup: seconds a cancelled call may take to record its end
+    :ivar sync_threads: sync tools that may run at once
+    """
+
+    preview: int = 2000
+    inline_result: int = 400_000
+    listed_names: int = 30
+    lease: float = 30.0
+    queue: int = 1024
+    cleanup: float = 5.0
+    sync_threads: int = 256
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How an engine behaves.
+
+    :ivar on_journal_failure: what happens to a call whose proposal cannot be written; only ``refuse`` in this release
+    :ivar tools_path: folders searched for tools besides the built-in one
+    """
+
+    on_journal_failure: Literal["refuse"] = "refuse"
+    tools_path: tuple[Path, ...] = ()
+    limits: Limits = Limits()
+    seal_interval: float = 10.0

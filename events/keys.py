@@ -1,0 +1,107 @@
+"""Names of things: journal keys, digests, event ids, and the tenant's column form."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from events.errors import Refused
+
+__all__ = (
+    "MAX_KEY_LENGTH",
+    "call_digest",
+    "canonical_bytes",
+    "digest_of",
+    "duplicate_key",
+    "journal_key",
+    "new_id",
+    "ordinal_key",
+    "require_storable",
+    "tenant_column",
+    "tenant_of",
+)
+
+MAX_KEY_LENGTH = 2000
+_canonical = msgspec.json.Encoder(order="sorted")
+
+
+def new_id() -> str:
+    """Return a fresh uuid7 (RFC 9562, 5.7): 48 bits of Unix milliseconds, then random bits."""
+    head = (time.time_ns() // 1_000_000).to_bytes(6, "big")
+    tail = bytearray(os.urandom(10))
+    tail[0] = 0x70 | (tail[0] & 0x0F)
+    tail[2] = 0x80 | (tail[2] & 0x3F)
+    digits = (head + tail).hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def journal_key(call_id: str, message_id: str | None, run_id: str | None) -> str:
+    """Return the stream's name (DESIGN 3): ``message:call``, else ``run:call``, else the bare call id."""
+    scope = message_id if message_id is not None else run_id
+    return call_id if scope is None else f"{scope}:{call_id}"
+
+
+def ordinal_key(key: str, ordinal: int) -> str:
+    """Return the name of the ``ordinal``-th different call that arrived under one key; the first has the key itself."""
+    return key if ordinal <= 1 else f"{key}#{ordinal}"
+
+
+def duplicate_key(key: str, number: int) -> str:
+    """Return the name under which the ``number``-th refused repetition of a running call is kept."""
+    return f"{key}~d{number}"
+
+
+def tenant_column(user_id: str | None) -> str:
+    """Encode a tenant for a NOT NULL column, so that None is a tenant of its own and matches only None."""
+    return "" if user_id is None else "u" + user_id
+
+
+def tenant_of(column: str) -> str | None:
+    """Undo :func:`tenant_column`."""
+    return column[1:] if column else None
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """Encode JSON content with sorted keys: the same value gives the same bytes on every machine and store.
+
+    :raises Refused: if the value has no JSON form
+    """
+    try:
+        return _canonical.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Refused(f"this value has no JSON form: {error}") from error
+
+
+def digest_of(*parts: bytes) -> str:
+    """Return the SHA-256 (hex) of the parts, each preceded by its length, so that no two lists collide."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "big"))
+        state.update(part)
+    return state.hexdigest()
+
+
+def call_digest(tool_id: str | None, action_name: str, arguments: Any) -> str:
+    """Return what decides duplicates: the digest of (tool id, action, arguments in their journalled form)."""
+    return digest_of(canonical_bytes(tool_id), action_name.encode(), canonical_bytes(arguments))
+
+
+def require_storable(text: str | None, what: str, limit: int = MAX_KEY_LENGTH) -> None:
+    """Refuse an identifier that one of the databases could not store.
+
+    :raises Refused: if it holds NUL or a lone surrogate, or is longer than ``limit`` bytes of UTF-8
+    """
+    if text is None:
+        return
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:
+        raise Refused(f"{what} holds half of a surrogate pair, which no database stores") from None
+    if "\x00" in text:
+        raise Refused(f"{what} holds a NUL character, which no database stores")
+    if size > limit:
+        raise Refused(f"{what} is {size} bytes long; at most {limit} are allowed")

@@ -1,0 +1,182 @@
+"""What a database must do for the log: one protocol, and the typed shapes that cross it.
+
+``EventLog`` and its writer speak to this; ``sqlite.py``, ``postgres.py`` and ``null.py`` implement it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+__all__ = (
+    "Appended",
+    "Guard",
+    "InlineProjection",
+    "Payload",
+    "Refusal",
+    "StateChange",
+    "Store",
+    "StoredEvent",
+    "StreamAppend",
+    "Unit",
+    "Verdict",
+)
+
+
+class StoredEvent(msgspec.Struct, frozen=True):
+    """One event ready to be stored: its client-made id, its kind, its schema version and its JSON text."""
+
+    id: str
+    kind: str
+    schema_version: int
+    data: str
+
+
+class Payload(msgspec.Struct, frozen=True):
+    """A result too long for its event: content-addressed text, stored once per tenant and digest."""
+
+    digest: str
+    length: int
+    content: str
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """The SQL guard of one append, generated from the transition table.
+
+    :ivar statuses: the statuses the row may have, space separated, e.g. ``"proposed"``
+    :ivar phases: ``gate`` or ``gate:pause_type`` values the row may have, space separated; None: any
+    :ivar not_late: the row's ``late`` must not be set
+    :ivar idempotent: the row's ``idempotent`` must be set
+    """
+
+    statuses: str
+    phases: str | None
+    not_late: bool
+    idempotent: bool
+
+
+class StateChange(msgspec.Struct, frozen=True):
+    """What an append does to the inline projection's row.
+
+    ``guard`` None: the row is made, and ``values`` follow the projection's ``insert_columns``. Otherwise the row is
+    changed if the guard holds, and ``values`` follow ``update_columns`` (None: that column stays as it is).
+    """
+
+    guard: Guard | None
+    values: tuple[Any, ...]
+
+
+class StreamAppend(msgspec.Struct, frozen=True):
+    """Events for one stream, all or none, with the state change that goes with them.
+
+    :ivar tenant: the encoded tenant column
+    :ivar expected_version: the stream's version before; 0: the stream must not exist
+    :ivar dead_worker: if set, this worker's lease must be over at the moment of the append
+    :ivar check_repeat: an event of this kind may legally occur again, so the store looks for its id in the stream
+    """
+
+    tenant: str
+    key: str
+    expected_version: int
+    events: tuple[StoredEvent, ...]
+    change: StateChange
+    payloads: tuple[Payload, ...] = ()
+    dead_worker: str | None = None
+    check_repeat: bool = False
+
+
+Unit: TypeAlias = tuple[StreamAppend, ...]
+"""Appends that are accepted or refused together; nearly always one."""
+
+
+class Appended(msgspec.Struct, frozen=True):
+    """An accepted append: the positions of its events in order, and when they were recorded (UTC)."""
+
+    positions: tuple[int, ...]
+    recorded_at: datetime
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A refused append and what was found instead; all None where the tenant has no such stream.
+
+    ``lease_alive``: the append asked for a dead worker, and its lease is not over.
+    """
+
+    version: int | None = None
+    status: str | None = None
+    gate: str | None = None
+    pause_type: str | None = None
+    late: bool = False
+    lease_alive: bool = False
+
+
+Verdict: TypeAlias = tuple[Appended | Refusal, ...]
+"""One entry per append of a unit. A repetition of events that are in the log already is Appended, as it was then."""
+
+
+class InlineProjection(Protocol):
+    """State that is kept in the same transaction as the log; the writer knows nothing else of it.
+
+    :ivar insert_columns: columns given when a stream begins, in the order of ``StateChange.values``
+    :ivar update_columns: columns that later events may change, likewise
+    :ivar table: the table's name; it has the columns stream, tenant, key, version, position, status, gate,
+        pause_type, late, idempotent, updated_at besides
+    :ivar postgres_function: name of the append function that knows this table
+    """
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def insert_columns(self) -> tuple[str, ...]: ...
+    @property
+    def update_columns(self) -> tuple[str, ...]: ...
+    @property
+    def postgres_function(self) -> str: ...
+
+    def change(self, events: Sequence[Any], texts: Sequence[StoredEvent]) -> StateChange:
+        """Return the state change of one append's events (never empty); pure."""
+        ...
+
+
+@runtime_checkable
+class Store(Protocol):
+    """A database that holds one log."""
+
+    async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
+        """Write the units in one transaction, each accepted or refused for itself; no stream occurs twice.
+
+        Durable (synced to disk) on return. A refused unit leaves no trace and never fails its neighbours.
+
+        :raises LogUnavailable: if nothing was written, or if that cannot be known (then try the same units again:
+            what had been written is recognised by its ids)
+        """
+        ...
+
+    async def read(self, statement: Any) -> Sequence[Any]:
+        """Run one SQLAlchemy Core select and return all its rows (tuples).
+
+        :raises LogUnavailable: if the database cannot be read
+        """
+        ...
+
+    async def write(self, statements: Sequence[Any]) -> list[int]:
+        """Run SQLAlchemy Core statements in one transaction of the writer and return how many rows each touched.
+
+        :raises LogUnavailable: if they were not written
+        """
+        ...
+
+    async def head(self) -> int:
+        """Return the highest position below which nothing can appear any more; 0 for an empty log."""
+        ...
+
+    async def wait(self, after: int, timeout: float) -> None:
+        """Return soon after a position beyond ``after`` may be readable, at the latest after ``timeout`` seconds."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection; again: nothing."""
+        ...

@@ -1,0 +1,225 @@
+"""The lifecycle of a tool call: one table that is the law, and the pure fold of one attempt (DESIGN 5).
+
+Nobody else compares statuses. The SQL guards are generated from :func:`requirement`, and tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from events.errors import TransitionRejected
+from events.types import (
+    Approved,
+    Confirmed,
+    Denied,
+    Executed,
+    Failed,
+    LateOutcome,
+    Paused,
+    PauseType,
+    Proposed,
+    Resumed,
+    ToolEvent,
+)
+
+__all__ = (
+    "STATUSES",
+    "Attempt",
+    "Gate",
+    "Phase",
+    "Requirement",
+    "Status",
+    "advance",
+    "describe",
+    "kind_of",
+    "requirement",
+)
+
+Status: TypeAlias = Literal["proposed", "executed", "confirmed", "denied", "failed"]
+Gate: TypeAlias = Literal["open", "paused", "approved", "claimed"]
+Phase: TypeAlias = Literal[
+    "open",
+    "paused:awaiting_approval",
+    "paused:requires_client_execution",
+    "paused:requires_input",
+    "approved",
+    "claimed",
+]
+
+STATUSES: tuple[Status, ...] = ("proposed", "executed", "confirmed", "denied", "failed")
+
+_FOR_APPROVAL: Phase = "paused:awaiting_approval"
+_FOR_CLIENT: Phase = "paused:requires_client_execution"
+_FOR_INPUT: Phase = "paused:requires_input"
+_PAUSED: frozenset[Phase] = frozenset({_FOR_APPROVAL, _FOR_CLIENT, _FOR_INPUT})
+
+_PAUSABLE: dict[PauseType, frozenset[Phase]] = {
+    "awaiting_approval": frozenset({"open", "approved"}),
+    "requires_client_execution": frozenset({"open", "claimed"}),
+    "requires_input": frozenset({"open", "claimed"}),
+}
+_DENIABLE: dict[str, frozenset[Phase]] = {
+    "headless": frozenset({"open"}),
+    "duplicate": frozenset({"open"}),
+    "policy": frozenset({"open", "approved"}),
+    "denylist": frozenset({"open", "approved"}),
+    "rejected": _PAUSED,
+    "expired": frozenset({_FOR_APPROVAL, "approved"}),
+    "superseded": frozenset({_FOR_APPROVAL, "approved"}),
+}
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one call as the fold of its stream sees it. ``gate`` stays as it was when the call ends."""
+
+    status: Status
+    gate: Gate
+    pause_type: PauseType | None
+    late: bool
+    idempotent: bool
+    version: int
+
+    @property
+    def phase(self) -> Phase | None:
+        """Where an open call stands; None once it has ended."""
+        if self.status != "proposed":
+            return None
+        return _phase_of(self.gate, self.pause_type)
+
+    def __repr__(self) -> str:
+        waiting = f" {self.pause_type}" if self.pause_type else ""
+        return f"<Attempt {self.status}/{self.gate}{waiting} v{self.version}{' late' if self.late else ''}>"
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """What must hold of the attempt for an event to be appended, and what the attempt becomes.
+
+    ``status`` None: the row must not exist yet (Proposed). ``phases`` None: any phase of that status.
+    ``gate`` None in what is given: the gate stays as it was.
+    """
+
+    status: tuple[Status, ...] | None
+    phases: frozenset[Phase] | None = None
+    not_late: bool = False
+    idempotent: bool = False
+    gives: Status | None
+    gate: Gate | None = None
+    pause_type: PauseType | None = None
+    repeatable: bool = False
+
+
+def _phase_of(gate: Gate, pause_type: PauseType | None) -> Phase:
+    if gate != "paused":
+        return gate
+    match pause_type:
+        case "requires_client_execution":
+            return _FOR_CLIENT
+        case "requires_input":
+            return _FOR_INPUT
+        case _:
+            return _FOR_APPROVAL
+
+
+def kind_of(event: ToolEvent) -> str:
+    """Return the event's tag, e.g. ``late_outcome``."""
+    return str(event.__struct_config__.tag)
+
+
+def requirement(event: ToolEvent) -> Requirement:
+    """Return the law's row for this event."""
+    open_status: tuple[Status, ...] = ("proposed",)
+    match event:
+        case Proposed():
+            return Requirement(status=None, gives="proposed", gate="open")
+        case Paused(pause_type=pause_type):
+            return Requirement(
+                status=open_status,
+                phases=_PAUSABLE[pause_type],
+                not_late=True,
+                gives="proposed",
+                gate="paused",
+                pause_type=pause_type,
+                repeatable=True,
+            )
+        case Approved():
+            return Requirement(
+                status=open_status,
+                phases=frozenset({_FOR_APPROVAL}),
+                not_late=True,
+                gives="proposed",
+                gate="approved",
+                repeatable=True,
+            )
+        case Resumed():
+            return _resumption(event)
+        case Denied(reason=reason):
+            return Requirement(status=open_status, phases=_DENIABLE[reason], gives="denied")
+        case Executed():
+            return Requirement(status=open_status, phases=frozenset({"open", "claimed", _FOR_CLIENT}), gives="executed")
+        case Failed():
+            phases: frozenset[Phase] = frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT})
+            return Requirement(status=open_status, phases=phases, gives="failed")
+        case Confirmed():
+            return Requirement(status=("executed",), gives="confirmed")
+        case LateOutcome():
+            return Requirement(status=STATUSES, gives=None, repeatable=True)
+
+
+def _resumption(event: Resumed) -> Requirement:
+    phase: Phase = "approved"
+    if event.takeover:
+        phase = "claimed"
+    # An answer only makes sense for a call that waits for input.
+    elif not isinstance(event.answer, msgspec.UnsetType):
+        phase = _FOR_INPUT
+    return Requirement(
+        status=("proposed",),
+        phases=frozenset({phase}),
+        not_late=True,
+        idempotent=event.takeover,
+        gives="proposed",
+        gate="claimed",
+        repeatable=True,
+    )
+
+
+def advance(attempt: Attempt | None, event: ToolEvent) -> Attempt:
+    """Fold one event into an attempt's state; None stands for a call that does not exist yet.
+
+    :raises TransitionRejected: if the lifecycle does not allow the event in this state
+    """
+    rule = requirement(event)
+    if attempt is None or rule.status is None:
+        if attempt is not None or rule.status is not None or not isinstance(event, Proposed):
+            raise TransitionRejected(event.key, kind_of(event), "not there yet" if attempt is None else "there already")
+        return Attempt(
+            status="proposed", gate="open", pause_type=None, late=event.late, idempotent=event.idempotent, version=1
+        )
+    if not _allowed(attempt, rule):
+        raise TransitionRejected(event.key, kind_of(event), describe(attempt))
+    return Attempt(
+        status=rule.gives or attempt.status,
+        gate=rule.gate or attempt.gate,
+        pause_type=attempt.pause_type if rule.gate is None else rule.pause_type,
+        late=attempt.late or event.late or isinstance(event, LateOutcome),
+        idempotent=attempt.idempotent,
+        version=attempt.version + 1,
+    )
+
+
+def _allowed(attempt: Attempt, rule: Requirement) -> bool:
+    if rule.status is None or attempt.status not in rule.status:
+        return False
+    if rule.phases is not None and attempt.phase not in rule.phases:
+        return False
+    if rule.not_late and attempt.late:
+        return False
+    return attempt.idempotent or not rule.idempotent
+
+
+def describe(attempt: Attempt) -> str:
+    """Return the state as people and errors name it: ``status/gate``, with what a paused call waits for."""
+    waiting = f" ({attempt.pause_type})" if attempt.gate == "paused" and attempt.pause_type else ""
+    return f"{attempt.status}/{attempt.gate}{waiting}"
