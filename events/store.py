@@ -27,12 +27,16 @@ __all__ = (
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
-    """One event ready to be stored: its client-made id, its kind, its schema version and its JSON text."""
+    """One event ready to be stored: its client-made id, its kind, its schema version and its JSON text.
+
+    ``result`` is the JSON text of an Executed's result as stored, so that the state row need not encode it again.
+    """
 
     id: str
     kind: str
     schema_version: int
     data: str
+    result: str | None = None
 
 
 class Payload(msgspec.Struct, frozen=True):

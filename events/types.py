@@ -112,14 +112,15 @@ class Executed(_Fact, frozen=True, kw_only=True, tag="executed"):
     """The tool ran to its end.
 
     ``result`` is the whole result where it is in hand. Read from the log, a result past 400,000 characters is its
-    head, with ``result_length`` (characters) and ``result_digest`` (SHA-256, hex) naming the payload that has it all.
-    ``duration`` is in seconds.
+    head, with ``result_length`` (characters) and ``result_digest`` (SHA-256, hex) naming the payload that has it all,
+    and ``result_format`` saying whether that payload is the text itself or JSON text. ``duration`` is in seconds.
     """
 
     status: ResultStatus = "completed"
     result: Any = None
     result_length: int | None = None
     result_digest: str | None = None
+    result_format: Literal["text", "json"] | None = None
     preview: str = ""
     artifact_id: str | None = None
     artifacts: tuple[Artifact, ...] = ()
@@ -166,9 +167,7 @@ class LateOutcome(_Fact, frozen=True, kw_only=True, tag="late_outcome"):
     outcome: Executed | Failed | Denied
 
 
-ToolEvent: TypeAlias = (
-    Proposed | Paused | Denied | Executed | Failed | Approved | Resumed | Confirmed | LateOutcome
-)
+ToolEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed | Approved | Resumed | Confirmed | LateOutcome
 
 E = TypeVar("E", covariant=True)
 
