@@ -1,0 +1,88 @@
+# Every target sets up its own environment first; run `make` to list them.
+
+# The interpreter to build the environment with; empty: the first of the candidates that is new enough.
+PYTHON ?=
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11)
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Named for the content of pyproject.toml: a changed dependency sets up again, a touched file does not.
+STAMP := $(VENV)/installed-$(shell cksum < pyproject.toml | cut -d ' ' -f 1)
+
+DATABASE ?= sqlite:///$(VENV)/demo.db
+PYTEST ?=
+REFERENCE ?=
+RESULTS ?=
+
+CHECKED := events projections engine tests benchmarks examples
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint typecheck format unit soak wheel ledger reference bench bench-compare mutants clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)$$/  make \1 - \2/p' Makefile
+
+setup: $(STAMP) ## set up the private environment in .venv
+
+$(STAMP): pyproject.toml
+	@python=; for candidate in $(CANDIDATES); do \
+	  if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; \
+	  then python=$$candidate; break; fi; done; \
+	test -n "$$python" || { \
+	  echo "make: no Python 3.11, 3.12 or 3.13 among: $(CANDIDATES). Install one, or say which: make PYTHON=/path/to/python3.12" >&2; exit 2; }; \
+	rm -rf $(VENV); \
+	"$$python" -m venv $(VENV) || { \
+	  echo "make: $$python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	@echo "Setting up $(VENV): about a minute, once."
+	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[test,dev]'
+	@touch $@
+
+demo: $(STAMP) ## run a recorded turn of several tools on SQLite: the stream, the table, the proof
+	@rm -f $(VENV)/demo.db $(VENV)/demo.db-wal $(VENV)/demo.db-shm
+	@set -e; export CALLJOURNAL_DATABASE_URL='$(DATABASE)'; \
+	$(BIN)/calljournal run examples/turn.json --tools examples/tools; \
+	$(BIN)/calljournal attempts; \
+	$(BIN)/calljournal verify
+
+test: lint typecheck unit ## everything but the long matrices: lint, types, shape, tests
+
+lint: $(STAMP) ## ruff: rules and format
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+
+typecheck: $(STAMP) ## mypy, strict
+	$(BIN)/mypy
+
+format: $(STAMP) ## put the code into its format, mend what ruff can mend
+	$(BIN)/ruff check --fix-only $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -m 'not soak' $(PYTEST)
+
+soak: $(STAMP) ## the long matrices: crashes, races, property tests at length, packaging
+	$(BIN)/python -m pytest -m soak $(PYTEST)
+
+wheel: $(STAMP) ## build the wheel and the source archive into dist/
+	@rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+
+ledger: $(STAMP) ## bring tests/cases.csv up to date with the names of the tests
+	$(BIN)/python -m tests.cases_ledger
+
+reference: $(STAMP) ## bring the generated tables of docs/ up to date with the code
+	$(BIN)/python -m tests.reference_pages
+
+bench: $(STAMP) ## measure; REFERENCE=file.py compares with a reference in the same run
+	$(BIN)/python -m benchmarks $(if $(REFERENCE),--reference $(REFERENCE))
+
+bench-compare: $(STAMP) ## compare two result files: RESULTS="old.json new.json"
+	$(BIN)/python -m benchmarks.compare $(RESULTS)
+
+mutants: $(STAMP) ## break each invariant on purpose; its test must turn red
+	$(BIN)/python -m tests.mutants
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +
