@@ -1,0 +1,74 @@
+"""``tool_call_attempts``, and on Postgres the function that appends to the log and moves this table along."""
+
+import sqlalchemy as sa
+from alembic import op
+
+__all__ = ("compatible", "down_revision", "revision", "upgrade")
+
+revision = "0001"
+down_revision = None
+compatible = "0001"
+
+
+def key() -> sa.types.TypeEngine[str]:
+    return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def utc() -> sa.types.TypeEngine[object]:
+    return sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
+
+
+def number() -> sa.types.TypeEngine[int]:
+    return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    op.create_table(
+        "tool_call_attempts",
+        sa.Column("stream", number(), primary_key=True, autoincrement=False),
+        sa.Column("tenant", key(), nullable=False),
+        sa.Column("key", key(), nullable=False),
+        sa.Column("call_id", sa.Text(), nullable=False),
+        sa.Column("message_id", sa.Text()),
+        sa.Column("run_id", sa.Text()),
+        sa.Column("tool_id", sa.Text()),
+        sa.Column("tool_name", sa.Text(), nullable=False),
+        sa.Column("action_name", sa.Text(), nullable=False),
+        sa.Column("arguments", sa.Text()),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("status", key(), nullable=False),
+        sa.Column("gate", key(), nullable=False),
+        sa.Column("pause_type", key()),
+        sa.Column("rule", sa.Text()),
+        sa.Column("expires_at", utc()),
+        sa.Column("result_status", sa.Text()),
+        sa.Column("result", sa.Text()),
+        sa.Column("error", sa.Text()),
+        sa.Column("artifact_id", sa.Text()),
+        sa.Column("worker", sa.Text(), nullable=False),
+        sa.Column("headless", sa.Boolean(), nullable=False),
+        sa.Column("conversation_id", sa.Text()),
+        sa.Column("agent_id", sa.Text()),
+        sa.Column("llm_name", sa.Text(), nullable=False),
+        sa.Column("effect", sa.Text(), nullable=False),
+        sa.Column("idempotent", sa.Boolean(), nullable=False),
+        sa.Column("fingerprint", sa.Text(), nullable=False),
+        sa.Column("late", sa.Boolean(), nullable=False),
+        sa.Column("traceparent", sa.Text()),
+        sa.Column("proposed_at", utc(), nullable=False),
+        sa.Column("updated_at", utc(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("position", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint(
+            "status IN ('proposed', 'executed', 'confirmed', 'denied', 'failed')", name="tool_call_attempts_status"
+        ),
+        sa.CheckConstraint("gate IN ('open', 'paused', 'approved', 'claimed')", name="tool_call_attempts_gate"),
+    )
+    is_open = sa.text("status = 'proposed'")
+    op.create_index(
+        "tool_call_attempts_open",
+        "tool_call_attempts",
+        ["updated_at"],
+        sqlite_where=is_open,
+        postgresql_where=is_open,
+    )
