@@ -120,7 +120,8 @@ class Codec:
         while version < self._versions[kind]:
             content = self._upcasters[kind, version](content)
             version += 1
-        return msgspec.convert(content, ToolEvent)
+        event: ToolEvent = msgspec.convert(content, ToolEvent)  # type: ignore[arg-type]
+        return event
 
 
 def _split(event: Executed, encoded: bytes) -> tuple[Executed, bytes, Payload | None]:

@@ -24,7 +24,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-__all__ = ("HEAD", "Key", "Utc", "checkpoints", "events", "leases", "metadata", "payloads", "schemas", "seals", "streams")
+__all__ = (
+    "HEAD",
+    "Key",
+    "Utc",
+    "checkpoints",
+    "events",
+    "leases",
+    "metadata",
+    "payloads",
+    "schemas",
+    "seals",
+    "streams",
+)
 
 HEAD = "0001"
 """The newest revision of this package's migration chain that this release knows."""
@@ -48,7 +60,7 @@ class Utc(TypeDecorator[datetime]):
             return value
         return utc_text(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         """Turn what the driver gives into a moment."""
         if isinstance(value, str):
             return datetime.fromisoformat(value)

@@ -35,6 +35,7 @@ __all__ = (
     "describe",
     "kind_of",
     "requirement",
+    "some_state_before",
 )
 
 Status: TypeAlias = Literal["proposed", "executed", "confirmed", "denied", "failed"]
@@ -217,6 +218,23 @@ def _allowed(attempt: Attempt, rule: Requirement) -> bool:
     if rule.not_late and attempt.late:
         return False
     return attempt.idempotent or not rule.idempotent
+
+
+def some_state_before(event: ToolEvent) -> Attempt:
+    """Return a state in which the event is allowed: enough to check what may follow it in the same append."""
+    rule = requirement(event)
+    gate, _, pause_type = (min(rule.phases) if rule.phases else "open").partition(":")
+    return msgspec.convert(
+        {
+            "status": (rule.status or ("proposed",))[0],
+            "gate": gate,
+            "pause_type": pause_type or None,
+            "late": False,
+            "idempotent": True,
+            "version": 1,
+        },
+        Attempt,
+    )
 
 
 def describe(attempt: Attempt) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from events.codec import encode_json
 from events.store import Guard, StateChange, StoredEvent
-from events.transitions import Requirement, requirement
+from events.transitions import Requirement, advance, requirement, some_state_before
 from events.types import Approved, Denied, Executed, Failed, LateOutcome, Paused, Proposed, Resumed, ToolEvent
 
 __all__ = ("INSERT_COLUMNS", "UPDATE_COLUMNS", "AttemptsProjection")
@@ -60,3 +62,102 @@ UPDATE_COLUMNS: tuple[str, ...] = (
 )
 """None keeps what the row has, with two exceptions: where ``gate`` is given, ``pause_type`` and ``expires_at`` become
 what is given, None included; and ``late`` is only ever set."""
+
+
+class AttemptsProjection:
+    """The inline projection of ``tool_call_attempts`` (see ``events.store.InlineProjection``)."""
+
+    table = "tool_call_attempts"
+    insert_columns = INSERT_COLUMNS
+    update_columns = UPDATE_COLUMNS
+    postgres_function = "calljournal_append_1"
+
+    def change(self, events: Sequence[ToolEvent], texts: Sequence[StoredEvent]) -> StateChange:
+        """Return what an append's events do to the row.
+
+        :raises TransitionRejected: if the later events cannot follow the first, whatever the row's state
+        """
+        if len(events) > 1:
+            _require_legal_sequence(events)
+        first = events[0]
+        if isinstance(first, Proposed):
+            row = _opening(first)
+            for event, text in zip(events[1:], texts[1:], strict=True):
+                _apply(row, event, text)
+            return StateChange(None, tuple([row.get(column) for column in INSERT_COLUMNS]))
+        row = {}
+        for event, text in zip(events, texts, strict=True):
+            _apply(row, event, text)
+        return StateChange(_guard(requirement(first)), tuple([row.get(column) for column in UPDATE_COLUMNS]))
+
+
+def _require_legal_sequence(events: Sequence[ToolEvent]) -> None:
+    first = events[0]
+    attempt = advance(None if isinstance(first, Proposed) else some_state_before(first), first)
+    for event in events[1:]:
+        attempt = advance(attempt, event)
+
+
+@lru_cache(maxsize=256)
+def _guard(rule: Requirement) -> Guard:
+    return Guard(
+        statuses=" ".join(rule.status or ()),
+        phases=None if rule.phases is None else " ".join(sorted(rule.phases)),
+        not_late=rule.not_late,
+        idempotent=rule.idempotent,
+    )
+
+
+def _opening(event: Proposed) -> dict[str, Any]:
+    return {
+        "call_id": event.call_id,
+        "message_id": event.message_id,
+        "run_id": event.run_id,
+        "tool_id": event.tool_id,
+        "tool_name": event.tool_name,
+        "action_name": event.action_name,
+        "arguments": encode_json(event.arguments).decode(),
+        "digest": event.digest,
+        "status": "proposed",
+        "gate": "open",
+        "worker": event.worker,
+        "headless": event.headless,
+        "conversation_id": event.conversation_id,
+        "agent_id": event.agent_id,
+        "llm_name": event.llm_name,
+        "effect": event.effect,
+        "idempotent": event.idempotent,
+        "fingerprint": event.fingerprint,
+        "late": event.late,
+        "traceparent": event.traceparent,
+    }
+
+
+def _apply(row: dict[str, Any], event: ToolEvent, text: StoredEvent) -> None:
+    """Write one event's effect into the row's new values; a column that stays as it is, is not touched."""
+    rule = requirement(event)
+    if rule.gives is not None:
+        row["status"] = rule.gives
+    if rule.gate is not None:
+        row["gate"] = rule.gate
+        row["pause_type"] = rule.pause_type
+        row["expires_at"] = None
+    if event.late or isinstance(event, LateOutcome):
+        row["late"] = True
+    match event:
+        case Executed():
+            row.update(result_status=event.status, result=text.result, artifact_id=event.artifact_id)
+        case Failed():
+            row["error"] = event.message
+        case Denied():
+            row["error"] = f"{event.reason}: {event.message}"
+        case Paused():
+            row.update(expires_at=event.expires_at, fingerprint=event.new_fingerprint or row.get("fingerprint"))
+        case Approved() if not isinstance(event.arguments, msgspec.UnsetType):
+            row["arguments"] = encode_json(event.arguments).decode()
+        case Resumed():
+            row["worker"] = event.worker
+        case _:
+            pass
+    if isinstance(event, Executed | Failed | Denied | Paused) and event.rule is not None:
+        row["rule"] = event.rule

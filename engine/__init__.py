@@ -1,0 +1,3 @@
+"""What makes it happen: tools, gate, executor, service."""
+
+__all__ = ()

@@ -1,0 +1,60 @@
+"""A store that keeps nothing (``null://``): for measuring the engine alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from events.store import Appended, Unit, Verdict
+
+__all__ = ("NullStore",)
+
+
+class NullStore:
+    """Accepts every append, gives rising positions, and forgets."""
+
+    dialect = "null"
+
+    def __init__(self) -> None:
+        self._position = 0
+
+    def __repr__(self) -> str:
+        return f"<NullStore at {self._position}>"
+
+    async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
+        """See ``Store.commit``; nothing is stored."""
+        await anyio.lowlevel.checkpoint()
+        moment = datetime.now(UTC)
+        return [tuple([self._take(len(append.events), moment) for append in unit]) for unit in units]
+
+    def _take(self, count: int, moment: datetime) -> Appended:
+        first = self._position + 1
+        self._position += count
+        return Appended(tuple(range(first, first + count)), moment)
+
+    async def read(self, statement: Any) -> Sequence[Any]:  # noqa: ARG002
+        """Return no rows."""
+        await anyio.lowlevel.checkpoint()
+        return ()
+
+    async def write(self, statements: Sequence[Any]) -> list[int]:
+        """Touch no rows."""
+        await anyio.lowlevel.checkpoint()
+        return [0 for _ in statements]
+
+    async def head(self) -> int:
+        """Return the last position given."""
+        await anyio.lowlevel.checkpoint()
+        return self._position
+
+    async def wait(self, after: int, timeout: float) -> None:  # noqa: ARG002
+        """Wait: nothing will ever be readable."""
+        await anyio.sleep(timeout)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+        await anyio.lowlevel.checkpoint()

@@ -1,0 +1,232 @@
+"""The SQLite store: a file (WAL, synchronous=FULL) or memory; the embedded default (DESIGN 7).
+
+One writer connection, used by one thread at a time; reads run in a few reader threads. No aiosqlite: it leaks a task
+per cancelled statement.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import sqlalchemy
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from events.errors import LogUnavailable, SchemaMismatch
+from events.migration import Chain, upgrade
+from events.sqlite_writer import SqliteWriter
+from events.store import InlineProjection, Unit, Verdict
+
+__all__ = ("Durability", "SqliteStore", "open_sqlite")
+
+_READERS = 4
+_POLL = 0.05
+T = TypeVar("T")
+
+_ADVICE = (
+    ("disk is full", "the disk is full; free some space and try again"),
+    ("readonly", "the file (or its folder) is read-only; make it writable or give another one"),
+    ("not a database", "the file is not an SQLite database; give another path"),
+    ("malformed", "the file is damaged; restore it from a backup"),
+    ("unable to open", "the file cannot be opened; check that its folder exists and may be written to"),
+    ("locked", "another process holds the database locked; try again, or stop the other process"),
+)
+
+
+def unavailable(path: str, error: Exception) -> LogUnavailable:
+    """Return the one-line error for a failure of the database file."""
+    text = str(getattr(error, "orig", None) or error)
+    advice = next((advice for part, advice in _ADVICE if part in text), text)
+    return LogUnavailable(f"SQLite database {path}: {advice}")
+
+
+class Durability:
+    """What the database says of its own durability settings."""
+
+    def __init__(self, journal_mode: str, synchronous: str) -> None:
+        self.journal_mode = journal_mode
+        self.synchronous = synchronous
+
+
+class SqliteStore:
+    """One SQLite database as a ``Store``."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str, connection: sqlite3.Connection, projection: InlineProjection) -> None:
+        self.path = path
+        self._connection = connection
+        self._writer = SqliteWriter(connection, projection)
+        self._lane = anyio.CapacityLimiter(1)
+        self._write_engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        self._memory = path == ":memory:"
+        self._readers = self._lane if self._memory else anyio.CapacityLimiter(_READERS)
+        self._read_engine = self._write_engine if self._memory else _read_engine(path)
+        self._watch = None if self._memory else _connect(path)
+        self._seen = self._data_version()
+        self._news = anyio.Event()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self.path}{' closed' if self._closed else ''}>"
+
+    async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
+        """See ``Store.commit``."""
+        try:
+            verdicts = await self._in_lane(self._writer.commit, units)
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+        news, self._news = self._news, anyio.Event()
+        news.set()
+        return verdicts
+
+    async def _in_lane(self, work: Callable[..., T], *args: Any) -> T:
+        # A commit that has begun always finishes: the caller may not leave before it knows the outcome.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(work, *args, limiter=self._lane)
+
+    async def read(self, statement: Any) -> Sequence[Any]:
+        """See ``Store.read``."""
+        return await anyio.to_thread.run_sync(self._read, statement, limiter=self._readers, abandon_on_cancel=False)
+
+    def _read(self, statement: Any) -> Sequence[Any]:
+        try:
+            with self._read_engine.connect() as connection:
+                return connection.execute(statement).fetchall()
+        except (sqlalchemy.exc.DBAPIError, sqlite3.Error) as error:
+            raise unavailable(self.path, error) from error
+
+    async def write(self, statements: Sequence[Any]) -> list[int]:
+        """See ``Store.write``."""
+        return await self._in_lane(self._write, statements)
+
+    def _write(self, statements: Sequence[Any]) -> list[int]:
+        try:
+            with self._write_engine.connect() as connection:
+                return self._transaction(connection, statements)
+        except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.DatabaseError, sqlite3.Error) as error:
+            raise unavailable(self.path, error) from error
+
+    def _transaction(self, connection: sqlalchemy.Connection, statements: Sequence[Any]) -> list[int]:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            counts = [connection.execute(statement).rowcount for statement in statements]
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+        return counts
+
+    async def head(self) -> int:
+        """See ``Store.head``: with one writer at a time, every position up to the last is settled."""
+        rows = await self.read(sqlalchemy.text("SELECT coalesce(max(position), 0) FROM tool_call_events"))
+        return int(rows[0][0])
+
+    async def wait(self, after: int, timeout: float) -> None:  # noqa: ARG002
+        """See ``Store.wait``: a signal within the process, ``data_version`` for other processes."""
+        news = self._news
+        with anyio.move_on_after(timeout):
+            while not self._changed():
+                with anyio.move_on_after(_POLL):
+                    await news.wait()
+                    return
+
+    def _changed(self) -> bool:
+        version = self._data_version()
+        changed, self._seen = version != self._seen, version
+        return changed
+
+    def _data_version(self) -> int:
+        if self._watch is None:
+            return 0
+        # Three microseconds: not worth a thread.
+        return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+
+    async def durability(self) -> Durability:
+        """Return the settings that decide whether a commit survives a power cut, as the database reports them."""
+
+        def ask() -> Durability:
+            mode = str(self._connection.execute("PRAGMA journal_mode").fetchone()[0])
+            level = int(self._connection.execute("PRAGMA synchronous").fetchone()[0])
+            return Durability(mode, ("off", "normal", "full", "extra")[level])
+
+        return await self._in_lane(ask)
+
+    async def aclose(self) -> None:
+        """See ``Store.aclose``."""
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close, limiter=self._lane)
+
+    def _close(self) -> None:
+        self._read_engine.dispose()
+        self._write_engine.dispose()
+        if self._watch is not None:
+            self._watch.close()
+        self._connection.close()
+
+
+def _read_engine(path: str) -> sqlalchemy.Engine:
+    def connect() -> sqlite3.Connection:
+        connection = _connect(path)
+        connection.execute("PRAGMA query_only=ON")
+        return connection
+
+    return sqlalchemy.create_engine(
+        "sqlite://",
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=_READERS,
+        max_overflow=0,
+        isolation_level="AUTOCOMMIT",
+    )
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    # The wait is long: several processes on one file are served in no fair order.
+    connection.execute("PRAGMA busy_timeout=30000")
+    return connection
+
+
+def _prepare(path: str, chains: Sequence[Chain]) -> sqlite3.Connection:
+    if path != ":memory:" and not Path(path).absolute().parent.is_dir():
+        raise LogUnavailable(f"SQLite database {path}: its folder does not exist; make it first, or give another path")
+    connection = _connect(path)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+        with engine.connect() as migrating:
+            upgrade(migrating, chains)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA recursive_triggers=ON")
+        connection.execute("PRAGMA wal_autocheckpoint=8000")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def open_sqlite(path: str, projection: InlineProjection, chains: Sequence[Chain]) -> SqliteStore:
+    """Open (and where needed make or upgrade) the database at ``path``; ``:memory:`` for one that is never stored.
+
+    :raises LogUnavailable: if the file cannot be opened or written
+    :raises SchemaMismatch: if it belongs to another application, or to a newer release that this one cannot serve
+    """
+    try:
+        connection = await anyio.to_thread.run_sync(_prepare, path, chains)
+    except SchemaMismatch:
+        raise
+    except (sqlite3.Error, sqlalchemy.exc.DBAPIError) as error:
+        raise unavailable(path, error) from error
+    return SqliteStore(path, connection, projection)
