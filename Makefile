@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # Named for the content of pyproject.toml: a changed dependency sets up again, a touched file does not.
 STAMP := $(VENV)/installed-$(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 
-DATABASE ?= sqlite:///$(VENV)/demo.db
+DEMO_DATABASE ?= sqlite:///$(VENV)/demo.db
 PYTEST ?=
 REFERENCE ?=
 RESULTS ?=
@@ -35,12 +35,12 @@ $(STAMP): pyproject.toml
 	"$$python" -m venv $(VENV) || { \
 	  echo "make: $$python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
 	@echo "Setting up $(VENV): about a minute, once."
-	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check --editable '.[test,dev]'
+	@$(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --editable '.[test,dev]'
 	@touch $@
 
 demo: $(STAMP) ## run a recorded turn of several tools on SQLite: the stream, the table, the proof
 	@rm -f $(VENV)/demo.db $(VENV)/demo.db-wal $(VENV)/demo.db-shm
-	@set -e; export CALLJOURNAL_DATABASE_URL='$(DATABASE)'; \
+	@set -e; export CALLJOURNAL_DATABASE_URL='$(DEMO_DATABASE)'; \
 	$(BIN)/calljournal run examples/turn.json --tools examples/tools; \
 	$(BIN)/calljournal attempts; \
 	$(BIN)/calljournal verify
