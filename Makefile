@@ -18,7 +18,7 @@ CHECKED := events projections engine tests benchmarks examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format unit soak wheel ledger reference bench bench-compare mutants clean
+.PHONY: help setup demo test lint typecheck format unit soak wheel ledger bench bench-compare mutants clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)$$/  make \1 - \2/p' Makefile
@@ -70,9 +70,6 @@ wheel: $(STAMP) ## build the wheel and the source archive into dist/
 
 ledger: $(STAMP) ## bring tests/cases.csv up to date with the names of the tests
 	$(BIN)/python -m tests.cases_ledger
-
-reference: $(STAMP) ## bring the generated tables of docs/ up to date with the code
-	$(BIN)/python -m tests.reference_pages
 
 bench: $(STAMP) ## measure; REFERENCE=file.py compares with a reference in the same run
 	$(BIN)/python -m benchmarks $(if $(REFERENCE),--reference $(REFERENCE))
