@@ -56,16 +56,19 @@ W = TypeVar("W", bound=msgspec.Struct)
 def parse_calls(response: dict[str, Any], family: str) -> list[ToolCall]:
     """Return the calls of one whole provider response (not a stream), in the order in which the model made them.
 
-    ``openai`` takes Chat Completions and Responses and tells them apart by their shape; a family nobody knows follows its
-    rules. Ids are kept as they came, empty or absent ones too (the engine generates one), except that Google's absent ids become
-    :func:`stable_call_id`. Calls that the provider runs itself are not ours and are left out. A call with broken fields
-    is kept, so that it can be answered; a response without calls gives an empty list. Of several alternatives (choices,
-    candidates) the first that has calls counts.
+    ``openai`` takes Chat Completions and Responses and tells them apart by their shape; a family nobody knows follows
+    its rules. Ids are kept as they came, empty or absent ones too (the engine generates one), except that Google's
+    absent ids become
+    :func:`stable_call_id`. Calls that the provider runs itself are not ours and are left out. A call with broken
+        fields is kept, so that it can be answered; a response without calls gives an empty list. Of several
+        alternatives (choices, candidates) the first that has calls counts.
 
     :raises Refused: if the response is no object
     """
     if not isinstance(response, dict):
-        raise Refused(f"a provider response must be a JSON object, not {type(response).__name__}; pass the whole response")
+        raise Refused(
+            f"a provider response must be a JSON object, not {type(response).__name__}; pass the whole response"
+        )
     match family_of(family):
         case "anthropic":
             return list(_anthropic(response))
@@ -88,8 +91,8 @@ def stable_call_id(position: int, name: str | None, arguments: Any) -> str:
 def unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     """Return the calls with no id twice (PARSE-10): the second ``k1`` becomes ``k1#2``, deterministically.
 
-    A call whose id is new, empty or absent is returned as it is. Whoever sends these ids back to a provider must send them in
-    the assistant's message as well.
+    A call whose id is new, empty or absent is returned as it is. Whoever sends these ids back to a provider must send
+    them in the assistant's message as well.
     """
     taken = {call.id for call in calls}
     seen: set[str] = set()

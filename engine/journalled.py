@@ -24,9 +24,9 @@ def journal_form(value: Any) -> Any:
     """Return JSON content as it is journalled, shown, approved and run; never raises, never changes ``value``.
 
     NUL is dropped from strings and keys, other control characters stay; half of a surrogate pair becomes U+FFFD; UUID
-    becomes text, datetime ISO text, Decimal its digits as text, bytes base64; NaN and the infinities become null; a key that is
-    no string becomes one; what has no JSON form becomes its type's name in angle brackets. Content that needs no change is
-    returned as it is: the same object.
+    becomes text, datetime ISO text, Decimal its digits as text, bytes base64; NaN and the infinities become null; a
+    key that is no string becomes one; what has no JSON form becomes its type's name in angle brackets. Content that
+    needs no change is returned as it is: the same object.
     """
     return _form(value, 0)
 

@@ -1,0 +1,226 @@
+"""An action's parameters as declared: one JSON Schema, with the owner's values taken out of it (BEHAVIOUR 17-21).
+
+Two dialects are read. Plain JSON Schema passes through whole. The other says more per property: ``required: true``,
+``filled_by_llm: false`` (the model neither sees nor sends it) and ``value`` (fixed where hidden, else a default), and
+may spread the properties over groups of a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+__all__ = ("GROUPS", "ActionGroup", "Parameters", "declared_parameters")
+
+GROUPS: tuple[str, ...] = ("query_params", "headers", "body", "parameters")
+"""Where a request's properties may go, in the order in which they are shown."""
+
+_FLAGS = frozenset({"filled_by_llm", "value", "required"})
+_NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$defs", "definitions"})
+
+
+class ActionGroup(msgspec.Struct, frozen=True):
+    """One part of a request.
+
+    :ivar visible: names the model may send
+    :ivar presets: values used where the model sends none
+    :ivar pinned: values that always apply; the model never sees their names
+    """
+
+    name: str
+    visible: tuple[str, ...]
+    presets: dict[str, Any] = {}
+    pinned: dict[str, Any] = {}
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """What an action takes.
+
+    :ivar schema: the whole JSON Schema in its standard form, hidden and pinned properties included
+    :ivar shown: the part of it that the model sees; the same object where nothing is hidden
+    :ivar hidden: names the model does not see, the pinned ones included
+    :ivar groups: the parts of a request, for actions that are one; empty for all others
+    """
+
+    schema: dict[str, Any]
+    shown: dict[str, Any]
+    presets: dict[str, Any] = {}
+    pinned: dict[str, Any] = {}
+    hidden: frozenset[str] = frozenset()
+    groups: tuple[ActionGroup, ...] = ()
+
+
+class _Owner(msgspec.Struct, frozen=True):
+    """What the row's settings say of one action's properties; it goes before what the metadata says."""
+
+    presets: dict[str, Any]
+    pinned: dict[str, Any]
+    hidden: frozenset[str]
+
+
+class _Reading(msgspec.Struct):
+    """What has been read so far, over all groups."""
+
+    properties: dict[str, Any]
+    required: dict[str, None]
+    rest: dict[str, Any]
+    visible: dict[str, None]
+    hidden: dict[str, None]
+    groups: list[ActionGroup]
+
+
+def declared_parameters(
+    entry: dict[str, Any], *, presets: dict[str, Any], pinned: dict[str, Any], hidden: Collection[str]
+) -> Parameters:
+    """Read one metadata entry's parameter groups together with the owner's settings for it; changes neither.
+
+    A value of null, and an empty text where the property's type is not text, is a value the owner never set.
+    """
+    owner = _Owner(presets, pinned, frozenset(hidden))
+    reading = _Reading({}, {}, {}, {}, {}, [])
+    for name in GROUPS:
+        group = entry.get(name)
+        if isinstance(group, dict):
+            _read_group(name, group, owner, reading)
+    is_request = any(group.name != "parameters" for group in reading.groups)
+    return _summary(reading, owner, is_request=is_request)
+
+
+def _read_group(name: str, group: dict[str, Any], owner: _Owner, reading: _Reading) -> None:
+    properties = group.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    listed = group.get("required")
+    required = dict.fromkeys(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else {}
+    visible: list[str] = []
+    presets: dict[str, Any] = {}
+    pinned: dict[str, Any] = {}
+    for key, declared in properties.items():
+        clean, is_hidden, is_required, value = _read_property(declared)
+        if key in owner.pinned or key in owner.hidden:
+            is_hidden = True
+        if key in owner.pinned:
+            value = owner.pinned[key]
+        elif key in owner.presets:
+            value = owner.presets[key]
+        if is_hidden:
+            reading.hidden[key] = None
+        else:
+            visible.append(key)
+        if value is not msgspec.UNSET:
+            (pinned if is_hidden else presets)[key] = value
+        # A hidden property nobody gives a value to can never be sent, so it is not asked for.
+        if (is_required or key in required) and (not is_hidden or key in pinned):
+            reading.required[key] = None
+        if key not in reading.properties or not is_hidden:
+            reading.properties[key] = clean
+    reading.visible.update(dict.fromkeys(visible))
+    # Names that are listed as required but not described stay: the schema may describe them elsewhere.
+    reading.required.update(dict.fromkeys(item for item in required if item not in properties))
+    _keep_rest(group, reading.rest)
+    reading.groups.append(ActionGroup(name, tuple(visible), presets, pinned))
+
+
+def _keep_rest(group: dict[str, Any], rest: dict[str, Any]) -> None:
+    for keyword, content in group.items():
+        if keyword in ("properties", "required", "type"):
+            continue
+        known = rest.get(keyword)
+        both = isinstance(known, dict) and isinstance(content, dict)
+        rest[keyword] = {**known, **content} if both else content
+
+
+def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:
+    """Return (schema without flags, hidden, required, value or UNSET)."""
+    if not isinstance(declared, dict):
+        return declared, False, False, msgspec.UNSET
+    if not _NESTING.isdisjoint(declared):
+        declared = _standard(declared)
+    if _FLAGS.isdisjoint(declared):
+        return declared, False, False, msgspec.UNSET
+    clean = declared.copy()
+    is_hidden = clean.pop("filled_by_llm", True) is False
+    value = clean.pop("value", None)
+    required = clean.get("required")
+    # A list belongs to an object inside; true and false speak of this property.
+    if not isinstance(required, list):
+        clean.pop("required", None)
+    if value is None or (value == "" and not _takes_text(clean)):
+        value = msgspec.UNSET
+    return clean, is_hidden, required is True, value
+
+
+def _takes_text(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type", "string")
+    return "string" in kind if isinstance(kind, (str, list)) else True
+
+
+def _standard(schema: Any, depth: int = 0) -> Any:
+    """Return the schema with ``required: true`` inside nested properties moved to where the standard has it."""
+    if not isinstance(schema, dict) or depth > 100:
+        return schema
+    changed = {key: _standard_keyword(key, content, depth) for key, content in schema.items() if key in _NESTING}
+    changed = {key: content for key, content in changed.items() if content is not schema[key]}
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {**schema, **changed} if changed else schema
+    flagged = [key for key, item in properties.items() if isinstance(item, dict) and item.get("required") is True]
+    if flagged:
+        listed = schema.get("required")
+        changed["required"] = list(dict.fromkeys([*(listed if isinstance(listed, list) else ()), *flagged]))
+    return {**schema, **changed} if changed else schema
+
+
+def _standard_keyword(keyword: str, content: Any, depth: int) -> Any:
+    if keyword == "items":
+        return _standard(content, depth + 1)
+    if isinstance(content, list):
+        new = [_standard(item, depth + 1) for item in content]
+        return content if all(a is b for a, b in zip(content, new, strict=True)) else new
+    if not isinstance(content, dict):
+        return content
+    named = {key: _unflagged(_standard(item, depth + 1)) for key, item in content.items()}
+    return content if all(named[key] is item for key, item in content.items()) else named
+
+
+def _unflagged(schema: Any) -> Any:
+    if isinstance(schema, dict) and isinstance(schema.get("required"), bool):
+        return {key: content for key, content in schema.items() if key != "required"}
+    return schema
+
+
+def _summary(reading: _Reading, owner: _Owner, *, is_request: bool) -> Parameters:
+    schema = {
+        "type": "object",
+        "properties": reading.properties,
+        "required": list(reading.required),
+        **reading.rest,
+    }
+    hidden = frozenset(reading.hidden.keys() - reading.visible.keys() | owner.hidden | owner.pinned.keys())
+    presets: dict[str, Any] = {}
+    pinned: dict[str, Any] = {}
+    for group in reading.groups:
+        presets.update(group.presets)
+        pinned.update({key: value for key, value in group.pinned.items() if key in hidden})
+    # What the owner sets without the tool describing it still goes to the tool.
+    for key, value in owner.presets.items():
+        if key not in reading.properties:
+            (pinned if key in hidden else presets)[key] = value
+    pinned.update({key: value for key, value in owner.pinned.items() if key not in reading.properties})
+    return Parameters(
+        schema=schema,
+        shown=_without(schema, hidden) if hidden else schema,
+        presets=presets,
+        pinned=pinned,
+        hidden=hidden,
+        groups=tuple(reading.groups) if is_request else (),
+    )
+
+
+def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    return {
+        **schema,
+        "properties": {key: item for key, item in schema["properties"].items() if key not in hidden},
+        "required": [key for key in schema["required"] if key not in hidden],
+    }
