@@ -1,0 +1,177 @@
+"""Results: whatever a tool returned becomes clean JSON content, its encoded form, a preview and a status (DESIGN 6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable
+from functools import cached_property, partial
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from engine.cleaning import RESULT_TEXT
+from engine.contract import ToolResult
+from engine.jsonform import LISTED, NoJsonForm, encode, formed, is_plain
+from engine.preview import MARK, cut_text
+from engine.settings import Limits
+from events.types import ResultStatus
+
+__all__ = ("Finished", "finish", "finish_result", "status_of")
+
+_LONG: Final = 1 << 20
+"""Characters of text, or bytes of JSON, from which work is done in pieces and away from the event loop."""
+
+_CHECKED: Final = 1 << 18
+"""Bytes of JSON up to which a result is looked through at once for values that are no JSON content themselves."""
+
+_LIMITS: Final = Limits()
+
+
+class Finished(msgspec.Struct, frozen=True, dict=True):
+    """A result in the forms that the rest needs; what costs time is made when it is asked for, once.
+
+    :ivar encoded: the result's JSON in UTF-8, for the log
+    :ivar preview: at most the limit's characters of ``text``, then ``...`` where it was cut
+    :ivar status: what the result says of itself (in-band), never guessed from wording
+    """
+
+    encoded: bytes
+    preview: str
+    status: ResultStatus
+    _given: Any
+    _plain: bool
+
+    @cached_property
+    def value(self) -> Any:
+        """The result as JSON content: the very object the tool returned, where that is JSON content and clean."""
+        if self._plain or is_plain(self._given):
+            return self._given
+        return msgspec.json.decode(self.encoded)
+
+    @cached_property
+    def text(self) -> str:
+        """The result as text: a string itself, anything else its JSON text."""
+        return self._given if isinstance(self._given, str) else self.encoded.decode()
+
+    @property
+    def length(self) -> int:
+        """Characters of ``text``."""
+        return len(self.text)
+
+
+def finish(raw: Any, limits: Limits = _LIMITS) -> Finished:
+    """Return what a tool returned in its finished form; never raises on account of the value.
+
+    Text and keys lose control characters other than tab, line feed and carriage return (BEHAVIOUR 113, 125). What has
+    no JSON form (it holds itself, it is nested too deeply) becomes an error result that says so, for the tool did run.
+    A clean result costs one encoding and a look at the encoded bytes. In a result past 256 KiB a set's members may
+    stand in any order.
+
+    :raises Exception: what the tool's own iterator raises while it is listed
+    """
+    quick = _finish_quickly(raw, limits)
+    return quick if quick is not None else _finish_thoroughly(raw, limits)
+
+
+async def finish_result(raw: Any, limits: Limits = _LIMITS) -> Finished:
+    """Do :func:`finish` without holding up the event loop: what is long or not plain is worked on in a thread.
+
+    An async iterator is listed first, like any other. A cancellation takes effect when the thread is done.
+
+    :raises Exception: what the tool's own iterator raises while it is listed
+    """
+    content = _unwrapped(raw)
+    if isinstance(content, AsyncIterable):
+        listed = await _listed(content)
+        raw = ToolResult(listed, raw.status) if isinstance(raw, ToolResult) else listed
+    if not (isinstance(content, str) and len(content) > _LONG):
+        quick = _finish_quickly(raw, limits)
+        if quick is not None:
+            return quick
+    return await anyio.to_thread.run_sync(partial(finish, raw, limits))
+
+
+def status_of(raw: Any, content: Any) -> ResultStatus:
+    """Return the in-band status: a ``ToolResult`` or an exception says it, or an object's ``status`` or ``error``.
+
+    (BEHAVIOUR 127.)
+    """
+    if isinstance(raw, BaseException) or (isinstance(raw, ToolResult) and raw.status == "error"):
+        return "error"
+    if isinstance(content, dict) and (content.get("status") == "error" or content.get("error")):
+        return "error"
+    return "completed"
+
+
+def _unwrapped(raw: Any) -> Any:
+    return raw.data if isinstance(raw, ToolResult) else raw
+
+
+def _finish_quickly(raw: Any, limits: Limits) -> Finished | None:
+    """Finish what is JSON content and clean as it stands; None for anything else, nothing being used up."""
+    content = _unwrapped(raw)
+    if type(content) is str:
+        return _finish_text(raw, content, limits)
+    try:
+        encoded = encode(content)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if RESULT_TEXT.touches(encoded):
+        return None
+    plain = len(encoded) <= _CHECKED and is_plain(content)
+    if not plain and not (len(encoded) > _CHECKED and _says_its_status(content)):
+        return None
+    return Finished(encoded, _preview(encoded, limits.preview), status_of(raw, content), content, plain)
+
+
+def _says_its_status(content: Any) -> bool:
+    """Tell whether the status of a long result can be read off before it is known to be JSON content throughout."""
+    if type(content) is dict:
+        return is_plain([content.get("status"), content.get("error")])
+    return type(content) is list
+
+
+def _finish_thoroughly(raw: Any, limits: Limits) -> Finished:
+    try:
+        value = formed(_unwrapped(raw), RESULT_TEXT)
+        if isinstance(value, str):
+            return _finish_text(raw, value, limits)
+        encoded = encode(value)
+    except NoJsonForm as error:
+        value = {"status": "error", "error": str(error)}
+        encoded = encode(value)
+    return Finished(encoded, _preview(encoded, limits.preview), status_of(raw, value), value, True)
+
+
+def _finish_text(raw: Any, content: str, limits: Limits) -> Finished:
+    text = RESULT_TEXT.clean(content)
+    return Finished(_encode_text(text), cut_text(text, limits.preview), status_of(raw, text), text, True)
+
+
+def _encode_text(text: str) -> bytes:
+    if len(text) <= _LONG:
+        return encode(text)
+    # In pieces, so that other threads have their turn: one call holds the interpreter until it is done.
+    pieces = (encode(text[start : start + _LONG])[1:-1] for start in range(0, len(text), _LONG))
+    return b'"' + b"".join(pieces) + b'"'
+
+
+def _preview(encoded: bytes, limit: int) -> str:
+    """Cut JSON text without decoding more of it than the preview can hold."""
+    window = 4 * (limit + len(MARK) + 1)
+    head = encoded if len(encoded) <= window else encoded[:window]
+    return cut_text(head.decode(errors="ignore"), limit)
+
+
+async def _listed(items: AsyncIterable[Any]) -> list[Any]:
+    out: list[Any] = []
+    try:
+        async for item in items:
+            if len(out) == LISTED:
+                out.append({"truncated": True, "listed": LISTED})
+                break
+            out.append(item)
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()
+    return out
