@@ -9,6 +9,7 @@ import msgspec
 
 from engine.families import family_of
 from engine.journalled import journal_form
+from engine.refusals import kind_of_json
 from events.errors import Refused
 from events.keys import canonical_bytes, digest_of
 
@@ -66,9 +67,7 @@ def parse_calls(response: dict[str, Any], family: str) -> list[ToolCall]:
     :raises Refused: if the response is no object
     """
     if not isinstance(response, dict):
-        raise Refused(
-            f"a provider response must be a JSON object, not {type(response).__name__}; pass the whole response"
-        )
+        raise Refused(f"a provider response must be a JSON object, not {kind_of_json(response)}; pass it whole")
     match family_of(family):
         case "anthropic":
             return list(_anthropic(response))

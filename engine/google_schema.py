@@ -103,14 +103,25 @@ def _united(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Say null as ``nullable``, and a union of one as that one."""
-        kinds = schema.get("type") if isinstance(kinds, list): named = [kind for kind in kinds if kind != "null"] one
-        = {"type": named[0]} if len(named) == 1 else {"anyOf": [{"type": kind} for kind in named]} if named else {}
-        nullable = {"nullable": True} if "null" in kinds else {} schema = {**{key: item for key, item in
-        schema.items() if key != "type"}, **one, **nullable} choices = schema.get("anyOf") if isinstance(choices,
-        list): real = [choice for choice in choices if not (isinstance(choice, dict) and choice.get("type") ==
-        "null")] if len(real) < len(choices): schema = {**schema, "anyOf": real, "nullable": True} if len(real) == 1
-        and isinstance(real[0], dict): schema = {**real[0], **{key: item for key, item in schema.items() if key !=
-        "anyOf"}} return schema
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        schema = {key: item for key, item in schema.items() if key != "type"} | _one_type(kinds)
+    choices = schema.get("anyOf")
+    if isinstance(choices, list):
+        real = [choice for choice in choices if not (isinstance(choice, dict) and choice.get("type") == "null")]
+        if len(real) < len(choices):
+            schema = {**schema, "anyOf": real, "nullable": True}
+        if len(real) == 1 and isinstance(real[0], dict):
+            schema = {**real[0], **{key: item for key, item in schema.items() if key != "anyOf"}}
+    return schema
+
+
+def _one_type(kinds: list[Any]) -> dict[str, Any]:
+    named = [kind for kind in kinds if kind != "null"]
+    nullable = {"nullable": True} if len(named) < len(kinds) else {}
+    if len(named) == 1:
+        return {"type": named[0], **nullable}
+    return {"anyOf": [{"type": kind} for kind in named], **nullable} if named else nullable
 
 
 def _fits(keyword: str, content: Any) -> bool:

@@ -16,7 +16,7 @@ _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """Either what is wrong and where, or (``problem`` None) the value after all, with halves of surrogate pairs replaced."""
+    """What is wrong and where; or, ``problem`` None, the value after all, with halves of surrogate pairs replaced."""
 
     problem: str | None
     value: Any = None

@@ -127,8 +127,7 @@ def _keep_rest(group: dict[str, Any], rest: dict[str, Any]) -> None:
         if keyword in ("properties", "required", "type"):
             continue
         known = rest.get(keyword)
-        both = isinstance(known, dict) and isinstance(content, dict)
-        rest[keyword] = {**known, **content} if both else content
+        rest[keyword] = {**known, **content} if isinstance(known, dict) and isinstance(content, dict) else content
 
 
 def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:

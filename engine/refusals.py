@@ -31,8 +31,8 @@ def arguments_text(name: str, problem: str, callable_names: Iterable[str], limit
 
     ``problem`` is cut to leave room for the names.
     """
-    head = f"{_cut(problem, 500)} The tool {quoted(name)} exists and was not run: send its arguments anew. Callable tools: "
-    return _listing(head, sorted(set(callable_names)), limit)
+    advice = f"The tool {quoted(name)} exists and was not run: send its arguments anew."
+    return _listing(f"{_cut(problem, 500)} {advice} Callable tools: ", sorted(set(callable_names)), limit)
 
 
 def not_an_object(name: str, sent: Any) -> str:

@@ -33,7 +33,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepare(actions: Iterable[Action], family: str) -> Prepared:
-    """Return the schemas of the actions that are offered: stored rows' first, inactive ones left out, doubled built-ins once.
+    """Return the schemas of the offered actions: stored rows' first, inactive ones left out, doubled built-ins once.
 
     Nothing the actions hold is changed; their schemas are shared, so treat the result as read-only. A family nobody
     knows gets openai's form.
