@@ -18,7 +18,7 @@ CHECKED := events projections engine tests benchmarks examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format unit soak wheel ledger bench bench-compare mutants clean
+.PHONY: help setup demo test lint typecheck format unit soak wheel ledger bench bench-compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)$$/  make \1 - \2/p' Makefile
@@ -76,9 +76,6 @@ bench: $(STAMP) ## measure; REFERENCE=file.py compares with a reference in the s
 
 bench-compare: $(STAMP) ## compare two result files: RESULTS="old.json new.json"
 	$(BIN)/python -m benchmarks.compare $(RESULTS)
-
-mutants: $(STAMP) ## break each invariant on purpose; its test must turn red
-	$(BIN)/python -m tests.mutants
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
