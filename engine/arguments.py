@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.actions import Action
-from engine.journalled import journal_form
+from engine.journalled import MAX_DEPTH, TOO_DEEP, journal_form
 from engine.refusals import not_an_object, quoted
 from engine.validation import Validators
 
@@ -47,6 +47,8 @@ class ArgumentChecker:
         Nothing is coerced. Names that are hidden from the model may not be sent; of a request, names that none of its
         parts has neither.
         """
+        if arguments == TOO_DEEP:
+            return f"The arguments of {quoted(action.name)} are nested more than {MAX_DEPTH} levels deep."
         if not isinstance(arguments, dict):
             return not_an_object(action.name, arguments)
         forbidden = [name for name in arguments if name in action.hidden]

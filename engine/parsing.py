@@ -10,7 +10,6 @@ import msgspec
 
 from engine.call import ToolCall
 from engine.families import Family, family_of
-from engine.journalled import MAX_DEPTH
 from engine.malformed import diagnose
 from engine.refusals import not_an_object, quoted
 
@@ -64,18 +63,17 @@ class ToolActionParser:
         """
         name = call.name or ""
         route = names.get(name)
-        sent = call.arguments
-        if route is not None and type(sent) is str:
-            # The way of nearly every call.
+        arguments = sent = call.arguments
+        if route is None:
+            return self._parse(name, None, sent)
+        # The way of nearly every call.
+        if type(sent) is str:
             try:
                 arguments = _decode(sent)
             except (ValueError, RecursionError):
-                pass
-            else:
-                if type(arguments) is dict and sent.count("{") + sent.count("[") <= MAX_DEPTH:
-                    return ParsedCall(route[0], route[1], name, arguments)
-        elif route is not None and type(sent) is dict:
-            return ParsedCall(route[0], route[1], name, sent)
+                return self._parse(name, route, sent)
+        if type(arguments) is dict:
+            return ParsedCall(route[0], route[1], name, arguments)
         return self._parse(name, route, sent)
 
     def _parse(self, name: str, route: tuple[str, str] | None, sent: Any) -> ParsedCall:
@@ -107,8 +105,6 @@ class ToolActionParser:
         if not isinstance(value, dict):
             kept = {} if self.family == "google" else value
             return kept, not_an_object(name, value), _as_text(sent)
-        if _too_deep(value):
-            return {}, _not_json(name, f"they are nested more than {MAX_DEPTH} levels deep"), _as_text(sent)
         return value, None, None
 
 
@@ -122,20 +118,6 @@ def _split(name: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
         warning = f"call of {quoted(name)}: its tool id {quoted(tool_id)} is not numeric; the call may be invented"
         return (tool_id, action), (warning,)
     return (tool_id, action), ()
-
-
-def _too_deep(value: dict[str, Any]) -> bool:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            item
-            for outer in level
-            for item in (outer.values() if type(outer) is dict else outer)
-            if type(item) is dict or type(item) is list
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _not_json(name: str, problem: str) -> str:
