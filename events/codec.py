@@ -82,6 +82,10 @@ class Codec:
         self._versions = versions
         self._decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(ToolEvent)
 
+    def is_current(self, kind: str, schema_version: int) -> bool:
+        """Whether this is the newest schema version of a kind that this release knows."""
+        return self._versions.get(kind) == schema_version
+
     def encode(self, event: ToolEvent, result_json: bytes | None = None) -> Encoded:
         """Return the stored form; ``result_json`` saves encoding an Executed's result where it is encoded already.
 
@@ -120,7 +124,7 @@ class Codec:
         while version < self._versions[kind]:
             content = self._upcasters[kind, version](content)
             version += 1
-        event: ToolEvent = msgspec.convert(content, ToolEvent)  # type: ignore[arg-type]
+        event: ToolEvent = msgspec.convert(content, ToolEvent)
         return event
 
 

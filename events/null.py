@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
 
+from events.errors import Refused
 from events.store import Appended, Unit, Verdict
 
 __all__ = ("NullStore",)
+
+T = TypeVar("T")
 
 
 class NullStore:
@@ -45,6 +48,11 @@ class NullStore:
         """Touch no rows."""
         await anyio.lowlevel.checkpoint()
         return [0 for _ in statements]
+
+    async def transact(self, work: Callable[[Any], T]) -> T:  # noqa: ARG002
+        """Refuse: there is no database. :raises Refused: always"""
+        await anyio.lowlevel.checkpoint()
+        raise Refused("null:// stores nothing, so there is nothing to work on; use a database")
 
     async def head(self) -> int:
         """Return the last position given."""

@@ -104,25 +104,33 @@ class SqliteStore:
 
     async def write(self, statements: Sequence[Any]) -> list[int]:
         """See ``Store.write``."""
-        return await self._in_lane(self._write, statements)
 
-    def _write(self, statements: Sequence[Any]) -> list[int]:
+        def run(connection: sqlalchemy.Connection) -> list[int]:
+            return [connection.execute(statement).rowcount for statement in statements]
+
+        return await self.transact(run)
+
+    async def transact(self, work: Callable[[Any], T]) -> T:
+        """See ``Store.transact``."""
+        return await self._in_lane(self._transact, work)
+
+    def _transact(self, work: Callable[[Any], T]) -> T:
         try:
             with self._write_engine.connect() as connection:
-                return self._transaction(connection, statements)
+                return self._transaction(connection, work)
         except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.DatabaseError, sqlite3.Error) as error:
             raise unavailable(self.path, error) from error
 
-    def _transaction(self, connection: sqlalchemy.Connection, statements: Sequence[Any]) -> list[int]:
+    def _transaction(self, connection: sqlalchemy.Connection, work: Callable[[Any], T]) -> T:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
-            counts = [connection.execute(statement).rowcount for statement in statements]
+            result = work(connection)
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 connection.exec_driver_sql("ROLLBACK")
             raise
-        return counts
+        return result
 
     async def head(self) -> int:
         """See ``Store.head``: with one writer at a time, every position up to the last is settled."""

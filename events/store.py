@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -24,6 +24,9 @@ __all__ = (
     "Unit",
     "Verdict",
 )
+
+
+T = TypeVar("T")
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
@@ -149,6 +152,11 @@ class InlineProjection(Protocol):
 class Store(Protocol):
     """A database that holds one log."""
 
+    @property
+    def dialect(self) -> str:
+        """``sqlite``, ``postgresql`` or ``null``."""
+        ...
+
     async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
         """Write the units in one transaction, each accepted or refused for itself; no stream occurs twice.
 
@@ -170,6 +178,16 @@ class Store(Protocol):
         """Run SQLAlchemy Core statements in one transaction of the writer and return how many rows each touched.
 
         :raises LogUnavailable: if they were not written
+        """
+        ...
+
+    async def transact(self, work: Callable[[Any], T]) -> T:
+        """Run ``work(connection)`` in one transaction of the writer and return what it returns; it raises: rolled back.
+
+        ``connection`` is SQLAlchemy's, sync; ``work`` may run in another thread, holds up every append meanwhile
+        (SQLite), and must not keep the connection.
+
+        :raises LogUnavailable: if the database failed
         """
         ...
 

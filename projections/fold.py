@@ -1,0 +1,170 @@
+"""The pure fold of one state row from its events: what ``tool_call_attempts`` must hold, told a second time.
+
+Independent on purpose of ``attempts.py``, which says the same in changes to columns: tests and ``verify`` compare them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from events.codec import Codec, encode_json
+from events.errors import TransitionRejected
+from events.transitions import advance, kind_of, requirement
+from events.types import (
+    Approved,
+    Confirmed,
+    Denied,
+    Executed,
+    Failed,
+    LateOutcome,
+    Paused,
+    Proposed,
+    Recorded,
+    Resumed,
+    ToolEvent,
+)
+from projections.rows import AttemptRow
+
+__all__ = ("TextCodec", "fold_row", "text_of")
+
+
+def fold_row(row: AttemptRow | None, recorded: Recorded[ToolEvent]) -> AttemptRow:
+    """Return the row as it must be after one more event; None stands for a call that does not exist yet. Pure.
+
+    :raises TransitionRejected: if the lifecycle does not allow the event in this state
+    """
+    event = recorded.event
+    after = advance(None if row is None else row.attempt, event)
+    if row is None:
+        if not isinstance(event, Proposed):
+            raise TransitionRejected(recorded.key, kind_of(event), "not there yet")
+        return _begun(recorded, event)
+    gate = requirement(event).gate
+    return replace(
+        row,
+        status=after.status,
+        gate=after.gate,
+        pause_type=after.pause_type,
+        expires_at=row.expires_at if gate is None else _expiry(event),
+        late=after.late,
+        updated_at=recorded.recorded_at,
+        version=after.version,
+        position=recorded.position,
+        **_said(row, event),
+    )
+
+
+def _begun(recorded: Recorded[ToolEvent], event: Proposed) -> AttemptRow:
+    return AttemptRow(
+        stream=recorded.position,
+        user_id=recorded.user_id,
+        key=recorded.key,
+        call_id=event.call_id,
+        message_id=event.message_id,
+        run_id=event.run_id,
+        tool_id=event.tool_id,
+        tool_name=event.tool_name,
+        action_name=event.action_name,
+        arguments=event.arguments,
+        digest=event.digest,
+        status="proposed",
+        gate="open",
+        pause_type=None,
+        rule=None,
+        expires_at=None,
+        result_status=None,
+        result=None,
+        error=None,
+        artifact_id=None,
+        worker=event.worker,
+        headless=event.headless,
+        conversation_id=event.conversation_id,
+        agent_id=event.agent_id,
+        llm_name=event.llm_name,
+        effect=event.effect,
+        idempotent=event.idempotent,
+        fingerprint=event.fingerprint,
+        late=event.late,
+        traceparent=event.traceparent,
+        proposed_at=recorded.recorded_at,
+        updated_at=recorded.recorded_at,
+        version=1,
+        position=recorded.position,
+    )
+
+
+def _expiry(event: ToolEvent) -> datetime | None:
+    return event.expires_at if isinstance(event, Paused) else None
+
+
+def _said(row: AttemptRow, event: ToolEvent) -> dict[str, Any]:
+    """Return what the event says besides its transition."""
+    match event:
+        case Executed():
+            return {
+                "result_status": event.status,
+                "result": event.result,
+                "artifact_id": event.artifact_id,
+                "rule": _rule(row, event),
+            }
+        case Failed():
+            return {"error": event.message, "rule": _rule(row, event)}
+        case Denied():
+            return {"error": f"{event.reason}: {event.message}", "rule": _rule(row, event)}
+        case Paused():
+            return {"fingerprint": event.new_fingerprint or row.fingerprint, "rule": _rule(row, event)}
+        case Approved():
+            return {} if isinstance(event.arguments, msgspec.UnsetType) else {"arguments": event.arguments}
+        case Resumed():
+            return {"worker": event.worker}
+        case _:
+            return {}
+
+
+def _rule(row: AttemptRow, event: Paused | Denied | Executed | Failed) -> str | None:
+    return row.rule if event.rule is None else event.rule
+
+
+class _ProposedText(Proposed, frozen=True, kw_only=True, tag="proposed"):
+    arguments: msgspec.Raw
+
+
+class _ApprovedText(Approved, frozen=True, kw_only=True, tag="approved"):
+    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _ExecutedText(Executed, frozen=True, kw_only=True, tag="executed"):
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_TextEvent = (
+    _ProposedText | Paused | Denied | _ExecutedText | Failed | _ApprovedText | Resumed | Confirmed | LateOutcome
+)
+
+
+class TextCodec:
+    """Decodes events whose arguments and result stay JSON text, so that rows can be compared byte by byte.
+
+    :param codec: decodes what is of an older schema version
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(_TextEvent)
+
+    def decode(self, kind: str, schema_version: int, data: bytes | str, position: int) -> ToolEvent | None:
+        """See ``Codec.decode``."""
+        if not self._codec.is_current(kind, schema_version):
+            return self._codec.decode(kind, schema_version, data, position)
+        event = self._decoder.decode(data)
+        force_setattr(event, "position", position)
+        return event
+
+
+def text_of(content: Any) -> bytes:
+    """Return the JSON text of arguments or a result, as it stands where it is text already."""
+    return bytes(content) if isinstance(content, msgspec.Raw) else encode_json(content)
