@@ -15,6 +15,7 @@ import anyio.lowlevel
 import msgspec
 
 from events.errors import LogUnavailable
+from events.persistence import run_to_end, wait_to_end
 from events.store import Store, Unit, Verdict
 
 __all__ = ("Writer", "WriterStatistics")
@@ -83,13 +84,15 @@ class Writer:
             await self._room.wait()
         waiting = _Waiting(unit)
         self._queue.append(waiting)
-        with anyio.CancelScope(shield=True):
-            if self._led:
-                await waiting.woken.wait()
-            else:
-                self._led = waiting.leads = True
-            if waiting.leads:
-                await self._lead()
+        interruption = None
+        if self._led:
+            interruption = await wait_to_end(waiting.woken)
+        else:
+            self._led = waiting.leads = True
+        if waiting.leads:
+            await run_to_end(self._lead)
+        if interruption is not None:
+            raise interruption
         if waiting.error is not None:
             raise LogUnavailable(str(waiting.error)) from waiting.error
         assert waiting.verdict is not None

@@ -27,7 +27,7 @@ from events.types import (
     Resumed,
     ToolEvent,
 )
-from projections.rows import AttemptRow
+from projections.row import AttemptRow
 
 __all__ = ("TextCodec", "fold_row", "text_of")
 

@@ -1,0 +1,133 @@
+"""``Engine``: open one, and one method per verb; each delegates to the file that does it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from engine.call import ToolCall
+from engine.context import CallContext
+from engine.contract import Tool
+from engine.guards import ResultGuard
+from engine.rows import ToolRow
+from engine.runtime import Runtime
+from engine.schemas import Prepared
+from engine.settings import Settings
+from events.log import EventLog, LogStatistics
+from events.types import Denied, Executed, Failed, Paused, Proposed
+from projections.row import AttemptRow
+
+__all__ = ("Engine", "EngineOpening", "EngineStatistics")
+
+
+class EngineStatistics(msgspec.Struct, frozen=True):
+    """A snapshot: the worker's id, and what its log has done."""
+
+    worker: str
+    log: LogStatistics
+
+
+class Engine:
+    """One worker on one journal; made by :meth:`open`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __repr__(self) -> str:
+        return f"<Engine {self._runtime.worker} on {self._runtime.log!r}>"
+
+    @staticmethod
+    def open(
+        url: str = "sqlite:///journal.db",
+        *,
+        rows: Sequence[ToolRow] = (),
+        tools: Sequence[type[Tool]] = (),
+        guards: Sequence[ResultGuard] = (),
+        settings: Settings | None = None,
+    ) -> EngineOpening:
+        """Return an async context manager that opens an engine and closes it.
+
+        :param url: ``sqlite:///path``, ``sqlite://`` (memory), ``postgresql://…``, ``null://`` (stores nothing)
+        :param rows: the stored tool rows; default rows come besides
+        :param tools: tool classes known besides those that discovery finds
+        :param guards: see every result before anybody else does
+        :raises LogUnavailable: on entering, if the database cannot be reached
+        :raises SchemaMismatch: on entering, if its tables do not fit this release
+        :raises Refused: on entering, if the URL, a row or a default tool is not valid
+        """
+        return EngineOpening(url, tuple(rows), tuple(tools), tuple(guards), settings or Settings())
+
+    @property
+    def log(self) -> EventLog:
+        """The journal's log."""
+        return self._runtime.log
+
+    def statistics(self) -> EngineStatistics:
+        """Return a snapshot."""
+        return EngineStatistics(self._runtime.worker, self._runtime.log.statistics())
+
+    async def prepare_tools_for_llm(self, context: CallContext, family: str = "openai") -> Prepared:
+        """Return the turn's tools as a provider's function definitions (``functions``) and the way back (``names``)."""
+        return (await self._runtime.toolsets.resolve(context)).prepared(family)
+
+    def execute(
+        self, call: ToolCall, context: CallContext, prepared: Prepared | None = None, reraise: bool = False
+    ) -> AsyncGenerator[Proposed | Paused | Denied | Executed | Failed, None]:
+        """Return the stream of a call's events: Proposed, then one of Paused, Denied, Executed, Failed.
+
+        Each is durable before it is yielded. Close the stream (``contextlib.aclosing``) where it may be left early:
+        a call that is left does not stay in flight.
+
+        :param prepared: what the model was shown; None: a fresh preparation
+        :param reraise: raise what the tool raised, after its Failed
+        :raises LogUnavailable: if the proposal cannot be written; then nothing ran
+        """
+        from engine.execution import execute
+
+        return execute(self._runtime, call, context, prepared, reraise)
+
+    async def confirm(self, message_id: str, *, user_id: str | None) -> int:
+        """Say that the message carrying its calls' results is stored; return how many calls became confirmed.
+
+        All executed calls of the message in one append, all or none; again: 0.
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        from engine.confirmation import confirm
+
+        return await confirm(self._runtime, message_id, user_id)
+
+    async def attempt(self, key: str, *, user_id: str | None) -> AttemptRow | None:
+        """Return the ``tool_call_attempts`` row of a call, or None where the tenant has no such call."""
+        from projections.rows import read_attempt
+
+        return await read_attempt(self._runtime.log, key, user_id)
+
+
+class EngineOpening:
+    """Opens an engine on entering, closes it on leaving."""
+
+    def __init__(
+        self,
+        url: str,
+        rows: tuple[ToolRow, ...],
+        tools: tuple[type[Tool], ...],
+        guards: tuple[ResultGuard, ...],
+        settings: Settings,
+    ) -> None:
+        self._arguments: tuple[Any, ...] = (url, rows, tools, guards, settings)
+        self._closing: Any = None
+
+    async def __aenter__(self) -> Engine:
+        from engine.starting import start
+
+        runtime, self._closing = await start(*self._arguments)
+        return Engine(runtime)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._closing.stop()

@@ -1,0 +1,165 @@
+"""Verbs over the log: what the engine writes of a call's life (DESIGN 6, Verbs over the log)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from events.errors import Conflict, VersionConflict
+from events.keys import new_id
+from events.log import Append, EventLog
+from events.types import Confirmed, Denied, Executed, Failed, LateOutcome, Paused, Proposed, ToolEvent
+
+__all__ = ("Journal",)
+
+
+class Journal:
+    """Writes one engine's events. Each verb is one append: durable when it returns."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def __repr__(self) -> str:
+        return f"<Journal of {self._log!r}>"
+
+    async def open(self, proposed: Proposed, *closing: ToolEvent) -> list[ToolEvent]:
+        """Append a proposal, with what follows at once; return the events with their positions.
+
+        :raises VersionConflict: if the key is taken
+        :raises LogUnavailable: if it cannot be written; then the call must not run
+        """
+        records = await self._log.append(proposed.key, [proposed, *closing], 0, proposed.user_id)
+        return [record.event for record in records]
+
+    async def record_proposed(self, proposed: Proposed) -> bool:
+        """Append a proposal; True iff this call made the row. Whoever did not make it must not finish it.
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        try:
+            await self.open(proposed)
+        except VersionConflict:
+            return False
+        return True
+
+    async def close(
+        self,
+        proposed: Proposed,
+        outcome: Paused | Denied | Executed | Failed,
+        version: int = 1,
+        encoded: bytes | None = None,
+    ) -> ToolEvent:
+        """Append what follows a proposal; an Executed that no message waits for is confirmed with it (BEHAVIOUR 100).
+
+        :param version: the stream's version so far
+        :param encoded: the JSON of an Executed's result, if it is in hand
+        :raises Conflict: if the attempt has been closed by somebody else, or cannot be closed like this
+        :raises LogUnavailable: if it cannot be written
+        """
+        events: list[ToolEvent] = [outcome]
+        if isinstance(outcome, Executed) and proposed.message_id is None:
+            events.append(_confirmation(outcome))
+        records = await self._log.append(
+            proposed.key,
+            events,
+            version,
+            proposed.user_id,
+            result_json=encoded if isinstance(outcome, Executed) else None,
+        )
+        return records[0].event
+
+    async def mark_executed(self, proposed: Proposed, executed: Executed, version: int = 1) -> bool:
+        """Append an Executed; False, and nothing changes, if the attempt cannot become executed (BEHAVIOUR 108).
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        return await self._mark(proposed, executed, version)
+
+    async def mark_failed(self, proposed: Proposed, failed: Failed, version: int = 1) -> bool:
+        """Append a Failed; False, and nothing changes, if the attempt cannot fail any more (BEHAVIOUR 108).
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        return await self._mark(proposed, failed, version)
+
+    async def _mark(self, proposed: Proposed, outcome: Executed | Failed, version: int) -> bool:
+        try:
+            await self.close(proposed, outcome, version)
+        except Conflict:
+            return False
+        return True
+
+    async def upsert_executed(self, proposed: Proposed, executed: Executed) -> bool:
+        """Append a proposal that could not be written and its outcome together, marked late.
+
+        Where the row is there already, it is upgraded only if it is this very proposal's and still proposed; False if not.
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        late_proposed, late_executed = replace(proposed, late=True), replace(executed, late=True)
+        events: list[ToolEvent] = [late_executed]
+        if proposed.message_id is None:
+            events.append(_confirmation(late_executed))
+        try:
+            await self.open(late_proposed, *events)
+        except VersionConflict:
+            if not await self.is_at(proposed, 1):
+                return False
+            return await self._mark(proposed, late_executed, 1)
+        return True
+
+    async def is_at(self, proposed: Proposed, version: int) -> bool:
+        """Return whether the stream began with this very proposal and has exactly ``version`` events.
+
+        :raises LogUnavailable: if the log cannot be read
+        """
+        stream = [record.event async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
+        return len(stream) == version and stream[0].id == proposed.id
+
+    async def keep_late(self, proposed: Proposed, outcome: Executed | Failed) -> None:
+        """Append an outcome that its attempt cannot take any more, as LateOutcome; no status changes.
+
+        :raises LogUnavailable: if it cannot be written
+        """
+        while True:
+            records = [record async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
+            late = LateOutcome(**_names(outcome), id=new_id(), late=True, outcome=outcome)
+            try:
+                await self._log.append(proposed.key, [late], records[-1].version, proposed.user_id)
+            except Conflict:
+                continue
+            return
+
+    async def confirm_all(self, executed: Sequence[tuple[Executed, int]]) -> int:
+        """Confirm several calls of one message, all or none, and return how many.
+
+        :param executed: each call's Executed, and its stream's version
+        :raises Conflict: if one of them has moved meanwhile
+        :raises LogUnavailable: if it cannot be written
+        """
+        appends = [
+            Append(key=event.key, events=(_confirmation(event),), expected_version=version, user_id=event.user_id)
+            for event, version in executed
+        ]
+        await self._log.append_many(appends)
+        return len(appends)
+
+
+def _confirmation(event: ToolEvent) -> Confirmed:
+    return Confirmed(**_names(event), id=new_id(), late=event.late)
+
+
+def _names(event: ToolEvent) -> dict[str, Any]:
+    return {
+        "key": event.key,
+        "call_id": event.call_id,
+        "message_id": event.message_id,
+        "user_id": event.user_id,
+        "tool_id": event.tool_id,
+        "tool_name": event.tool_name,
+        "action_name": event.action_name,
+        "llm_name": event.llm_name,
+        "labels": event.labels,
+    }

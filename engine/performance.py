@@ -1,0 +1,82 @@
+"""From an allowed call to its tool's ending: arguments sorted, tool loaded, action run (steps 5, 7 and 8)."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from engine.actions import Action
+from engine.arguments import Resolved, sort_arguments
+from engine.context import CallContext
+from engine.contract import Tool, ToolContext
+from engine.flight import Flight
+from engine.loading import LoadFailure, takes_context
+from engine.proposal import Proposal
+from engine.running import Broke, Run, run_tool
+from engine.runtime import Runtime
+from engine.toolstore import BoundStore
+from events.keys import tenant_column
+
+__all__ = ("Performance", "perform")
+
+
+class Performance(msgspec.Struct, frozen=True):
+    """How a call's tool ended, and what it was given."""
+
+    run: Run
+    action: Action
+    resolved: Resolved
+    tool: Tool | None = None
+
+
+async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext) -> Performance:
+    """Load and run a call's tool; whatever goes wrong there is part of the result.
+
+    :raises BaseException: only a cancellation from outside, or KeyboardInterrupt
+    """
+    action, member = proposal.action, proposal.member
+    assert action is not None
+    assert member is not None
+    assert member.tool is not None
+    resolved = sort_arguments(action, flight.proposed.arguments)
+    try:
+        tool = await runtime.instances.load(member.tool, member.row, context.user_id)
+    except LoadFailure as error:
+        return Performance(Broke("load", str(error), type(error).__name__, error), action, resolved)
+    arguments: list[Any] = [action.name]
+    if takes_context(type(tool)):
+        arguments.append(tool_context(runtime, flight, action, member.row.id, context))
+    method = tool.execute_action
+    flight.started = True
+    run = await run_tool(
+        partial(method, *arguments, **resolved.kwargs),
+        inspect.iscoroutinefunction(method),
+        action.timeout,
+        runtime.threads,
+    )
+    return Performance(run, action, resolved, tool)
+
+
+def tool_context(runtime: Runtime, flight: Flight, action: Action, tool_id: str, context: CallContext) -> ToolContext:
+    """Return what a tool may know of this one call."""
+    return ToolContext(
+        user_id=context.user_id,
+        message_id=context.message_id,
+        call_id=flight.proposed.call_id,
+        conversation_id=context.conversation_id,
+        run_id=context.run_id,
+        agent_id=context.agent_id,
+        attachments=tuple(context.attachments),
+        idempotency_key=flight.proposed.key,
+        deadline=datetime.now(UTC) + timedelta(seconds=action.timeout),
+        progress=_ignore_progress,
+        store=BoundStore(runtime.log.store, tenant_column(context.user_id), tool_id),
+    )
+
+
+def _ignore_progress(done: float, total: float | None, message: str) -> None:
+    """Take no notice: nobody listens yet."""

@@ -1,0 +1,149 @@
+"""From a call to its proposal: what the model meant, and whether it may run as far as that is known beforehand."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from engine.actions import Action
+from engine.arguments import ArgumentChecker
+from engine.call import ToolCall
+from engine.context import CallContext
+from engine.gate import Deny, GateQuestion, Pause, check_pause
+from engine.journalled import journal_form
+from engine.parsing import ParsedCall, ToolActionParser
+from engine.refusals import arguments_text, refusal_text
+from engine.schemas import Prepared
+from engine.toolset import Member, Toolset
+from events.keys import call_digest, journal_key, new_id
+from events.types import FailureKind, Proposed
+
+__all__ = ("Origin", "Proposal", "Refusal", "Verdict", "propose", "storable")
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a proposal is made: by which worker, in which trace."""
+
+    worker: str
+    traceparent: str | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a call cannot run, whatever the gate says; ``message`` is for the model."""
+
+    kind: FailureKind
+    message: str
+
+
+Verdict: TypeAlias = Refusal | Pause | Deny
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A call ready to be journalled.
+
+    :ivar proposed: the event, under the call's first key
+    :ivar verdict: what follows it at once; None: the tool runs
+    :ivar action: what would run; None where the name led nowhere
+    """
+
+    proposed: Proposed
+    verdict: Verdict | None
+    action: Action | None = None
+    member: Member | None = None
+
+
+def propose(
+    call: ToolCall,
+    context: CallContext,
+    toolset: Toolset,
+    prepared: Prepared | None,
+    origin: Origin,
+    checker: ArgumentChecker,
+) -> Proposal:
+    """Return the proposal of a call; never raises on account of what the model sent, and does no I/O.
+
+    Arguments are taken in their journalled form from here on: what is journalled is what is validated, approved and run.
+    """
+    parsed = ToolActionParser().parse(call, toolset.names(prepared))
+    arguments = None if parsed.arguments is None else journal_form(parsed.arguments)
+    action = member = None
+    if parsed.tool_id is not None and parsed.action_name is not None:
+        member = toolset.member(parsed.tool_id)
+        action = toolset.action(parsed.tool_id, parsed.action_name)
+    proposed = _event(call, context, parsed, arguments, action, member, origin)
+    refusal = _refusal(parsed, arguments, action, toolset.callable_names(prepared), checker)
+    if refusal is not None or action is None or member is None:
+        return Proposal(proposed, refusal, action, member)
+    decision = check_pause(_question(action, member, context))
+    return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member)
+
+
+def _event(
+    call: ToolCall,
+    context: CallContext,
+    parsed: ParsedCall,
+    arguments: object,
+    action: Action | None,
+    member: Member | None,
+    origin: Origin,
+) -> Proposed:
+    call_id = storable(call.id) or f"call_{new_id()}"
+    raw = None if parsed.raw is None else storable(parsed.raw)
+    tool_id = None if member is None else member.row.id
+    action_name = storable(parsed.action_name or parsed.llm_name) or "unknown"
+    return Proposed(
+        id=new_id(),
+        key=journal_key(call_id, context.message_id, context.run_id),
+        call_id=call_id,
+        message_id=context.message_id,
+        user_id=context.user_id,
+        tool_id=tool_id,
+        tool_name="unknown" if member is None else member.row.name,
+        action_name=action_name,
+        llm_name=storable(parsed.llm_name),
+        arguments=arguments,
+        raw=raw,
+        digest=call_digest(tool_id, action_name, arguments if raw is None else [arguments, raw]),
+        fingerprint="" if action is None or member is None else member.fingerprints[action.name],
+        effect="write" if action is None else action.effect,
+        idempotent=False if action is None else action.idempotent,
+        headless=context.headless,
+        run_id=context.run_id,
+        conversation_id=context.conversation_id,
+        agent_id=context.agent_id,
+        extra=journal_form(call.extra) if call.extra else {},
+        worker=origin.worker,
+        traceparent=origin.traceparent,
+    )
+
+
+def storable(text: str | None) -> str:
+    """Return text that every database stores: what a model sends as a name or an id is not always that."""
+    if not text:
+        return ""
+    return str(journal_form(text))
+
+
+def _refusal(
+    parsed: ParsedCall, arguments: object, action: Action | None, names: tuple[str, ...], checker: ArgumentChecker
+) -> Refusal | None:
+    if not parsed.llm_name.strip():
+        return Refusal("invalid_call", refusal_text("", names))
+    if action is None:
+        stale = parsed.action_name if parsed.llm_name in names else None
+        return Refusal("unknown_tool", refusal_text(stale or parsed.llm_name, names))
+    problem = parsed.problem or checker.validate(action, arguments)
+    if problem is None:
+        return None
+    return Refusal("invalid_arguments", arguments_text(parsed.llm_name, problem, names))
+
+
+def _question(action: Action, member: Member, context: CallContext) -> GateQuestion:
+    return GateQuestion(
+        client_side=action.client_side,
+        requires_approval=action.require_approval,
+        asks_live=action.has_live_gate,
+        headless=context.headless,
+        allowlisted=any(str(entry) == member.row.id for entry in context.tool_allowlist),
+    )

@@ -1,0 +1,33 @@
+"""What the log has of a call, in the form in which ``execute`` yields it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from engine.runtime import Runtime
+from events.types import Denied, Executed, Failed, Paused, Proposed
+
+__all__ = ("StreamEvent", "recorded_events")
+
+StreamEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed
+"""The five kinds that ``execute`` yields."""
+
+
+async def recorded_events(runtime: Runtime, proposed: Proposed) -> list[StreamEvent]:
+    """Return the recorded Proposed of a call, and the last of the other four kinds with its whole result.
+
+    :raises LogUnavailable: if the log cannot be read
+    """
+    opening: Proposed | None = None
+    last: Paused | Denied | Executed | Failed | None = None
+    async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id):
+        match record.event:
+            case Proposed() as event:
+                opening = event
+            case Paused() | Denied() | Failed() | Executed() as event:
+                last = event
+            case _:
+                pass
+    if isinstance(last, Executed):
+        last = await runtime.log.whole(last, user_id=proposed.user_id)
+    return [event for event in (opening, last) if event is not None]
