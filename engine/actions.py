@@ -20,6 +20,7 @@ _EFFECTS: frozenset[str] = frozenset(get_args(Effect))
 _KNOWN = frozenset(
     {"name", "description", "active", "require_approval", "effect", "idempotent", "timeout", "parameters", *GROUPS}
 )
+_AS_IT_IS = ActionSettings(name="any")
 _SECRET_ENDS: tuple[str, ...] = (
     "secret",
     "password",
@@ -97,42 +98,54 @@ def resolve_actions(row: ToolRow, tool: type[Tool], metadata: Any) -> tuple[Acti
     """Return the row's actions in the order of their source, inactive ones included.
 
     The source is ``metadata`` (what the tool's ``get_actions_metadata`` returned) or, for a tool whose actions are in
-    its row, ``row.config["actions"]``. Where ``row.actions`` is given, only the actions it names are the row's.
-    Entries without a name are left out, and a name that comes twice counts once. An approval required by the entry or
-    by the row's settings is required.
+    its row, ``row.config["actions"]``. Where ``row.actions`` is given, only the actions it names are the row's, unless
+    its config has them. Entries without a name are left out, and a name that comes twice counts once. An approval
+    required by the entry or by the row's settings is required.
     """
-    settings = None if row.actions is None else {item.name: item for item in row.actions}
+    settings = {item.name: item for item in row.actions or ()}
+    named_only = row.actions is not None and not tool.actions_in_config
+    class_facts = _class_facts(row, tool)
     resolved: dict[str, Action] = {}
-    for name, entry in _entries(row, tool, metadata):
-        if settings is not None and name not in settings and not tool.actions_in_config:
-            continue
-        owner = (settings or {}).get(name) or ActionSettings(name=name)
-        if name not in resolved:
-            resolved[name] = _action(row, tool, entry, owner)
+    for name, stated in _entries(row.config.get("actions") if tool.actions_in_config else metadata):
+        if name not in resolved and not (named_only and name not in settings):
+            resolved[name] = _action(name, stated, settings.get(name, _AS_IT_IS), class_facts)
     return tuple(resolved.values())
 
 
-def _entries(row: ToolRow, tool: type[Tool], metadata: Any) -> Iterable[tuple[str, dict[str, Any]]]:
-    if tool.actions_in_config:
-        configured = row.config.get("actions")
-        if isinstance(configured, dict):
-            for key, entry in configured.items():
-                if isinstance(entry, dict) and key:
-                    yield str(entry.get("name") or key), entry
-            return
-        metadata = configured
-    for entry in metadata if isinstance(metadata, (list, tuple)) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str) and entry["name"]:
-            yield entry["name"], entry
+def _entries(metadata: Any) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Yield (name, definition): of a list of named ones, or of an object by name."""
+    if isinstance(metadata, dict):
+        metadata = [{"name": key, **content} for key, content in metadata.items() if isinstance(content, dict)]
+    for content in metadata if isinstance(metadata, (list, tuple)) else ():
+        if isinstance(content, dict) and isinstance(name := content.get("name"), str) and name:
+            yield name, content
 
 
-def _action(row: ToolRow, tool: type[Tool], entry: dict[str, Any], owner: ActionSettings) -> Action:
-    parameters = declared_parameters(entry, presets=owner.presets, pinned=owner.pinned, hidden=owner.hidden)
-    description = owner.description if owner.description is not None else entry.get("description")
+def _class_facts(row: ToolRow, tool: type[Tool]) -> Action:
+    """Return what all of the row's actions have in common, as an action without a name."""
     return Action(
         tool_id=row.id,
         tool_name=row.name,
-        name=owner.name,
+        name="",
+        parameters={},
+        shown={},
+        effect=tool.effect,
+        idempotent=tool.idempotent,
+        timeout=tool.timeout,
+        live_gate=tool.live_gate if callable(getattr(tool, "preview_decision", None)) else None,
+        configured=tool.actions_in_config,
+        synthesised=row.synthesised,
+    )
+
+
+def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class: Action) -> Action:
+    parameters = declared_parameters(metadata, presets=owner.presets, pinned=owner.pinned, hidden=owner.hidden)
+    description = owner.description if owner.description is not None else metadata.get("description")
+    idempotent = metadata.get("idempotent")
+    return Action(
+        tool_id=of_class.tool_id,
+        tool_name=of_class.tool_name,
+        name=name,
         description=description if isinstance(description, str) else "",
         parameters=parameters.schema,
         shown=parameters.shown,
@@ -140,31 +153,29 @@ def _action(row: ToolRow, tool: type[Tool], entry: dict[str, Any], owner: Action
         pinned=parameters.pinned,
         hidden=parameters.hidden,
         groups=parameters.groups,
-        request={key: value for key, value in entry.items() if key not in _KNOWN} if tool.actions_in_config else {},
-        configured=tool.actions_in_config,
-        effect=_effect(entry, tool),
-        idempotent=entry["idempotent"] if isinstance(entry.get("idempotent"), bool) else tool.idempotent,
-        timeout=_timeout(entry, tool),
-        require_approval=owner.require_approval or bool(entry.get("require_approval")),
-        live_gate=tool.live_gate if callable(getattr(tool, "preview_decision", None)) else None,
-        active=owner.active and entry.get("active", True) is not False,
-        synthesised=row.synthesised,
+        request={key: item for key, item in metadata.items() if key not in _KNOWN} if of_class.configured else {},
+        configured=of_class.configured,
+        effect=_effect(metadata.get("effect"), of_class.effect),
+        idempotent=idempotent if isinstance(idempotent, bool) else of_class.idempotent,
+        timeout=_timeout(metadata.get("timeout"), of_class.timeout),
+        require_approval=owner.require_approval or bool(metadata.get("require_approval")),
+        live_gate=of_class.live_gate,
+        active=owner.active and metadata.get("active") is not False,
+        synthesised=of_class.synthesised,
     )
 
 
-def _effect(entry: dict[str, Any], tool: type[Tool]) -> Effect:
-    effect = entry.get("effect")
-    if effect in _EFFECTS:
-        return cast("Effect", effect)
+def _effect(stated: Any, of_class: Effect) -> Effect:
+    if stated is None:
+        return of_class
     # A misspelt effect must not pass for a harmless one.
-    return tool.effect if effect is None else "write"
+    return cast("Effect", stated) if stated in _EFFECTS else "write"
 
 
-def _timeout(entry: dict[str, Any], tool: type[Tool]) -> float:
-    timeout = entry.get("timeout")
-    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout > 0:
-        return float(timeout)
-    return tool.timeout
+def _timeout(stated: Any, of_class: float) -> float:
+    if isinstance(stated, (int, float)) and not isinstance(stated, bool) and stated > 0:
+        return float(stated)
+    return of_class
 
 
 def fingerprint(action: Action, row: ToolRow, secret_keys: Iterable[str] = ()) -> str:

@@ -7,36 +7,42 @@ from typing import Final
 
 import msgspec
 
-__all__ = ("RESULT_TEXT", "STORABLE_TEXT", "WHOLE_TEXT", "TextRule")
+__all__ = ("RESULT_TEXT", "STORABLE_TEXT", "WHOLE_TEXT", "TextRule", "mended")
 
 
 class TextRule(msgspec.Struct, frozen=True):
     """Which characters text loses; half of a surrogate pair becomes U+FFFD under every rule.
 
     :ivar removed: the characters taken out, one by one
-    :ivar hint: matches encoded JSON that may hold one of them (False alarms: an escaped backslash before it)
-    :ivar proof: matches encoded JSON that does hold one of them
+    :ivar escape: what one of them looks like in encoded JSON; None where none is escaped
     """
 
     removed: str
-    hint: re.Pattern[bytes] | None
-    proof: re.Pattern[bytes] | None
+    escape: re.Pattern[bytes] | None
 
     def clean(self, text: str) -> str:
         """Return the text without what this rule removes; clean text is returned as the same object."""
+        text = self.without_removed(text)
+        return mended(text) if not text.isascii() and _has_surrogate(text) else text
+
+    def without_removed(self, text: str) -> str:
+        """Do the same, but leave halves of surrogate pairs alone: for what is encoded next, where they show."""
         for character in self.removed:
             if character in text:
                 text = text.replace(character, "")
-        return text if text.isascii() or not _has_surrogate(text) else _mend(text)
+        return text
 
     def touches(self, encoded: bytes) -> bool:
         """Tell whether JSON that msgspec encoded holds, in a string or a key, a character this rule removes."""
-        if self.proof is None or self.hint is None:
+        if self.escape is None:
             return False
         if "\x7f" in self.removed and b"\x7f" in encoded:
             return True
         # One byte is found many times faster than a pattern, and most JSON has no escape at all.
-        return b"\\" in encoded and bool(self.hint.search(encoded)) and bool(self.proof.search(encoded))
+        if b"\\" not in encoded or not self.escape.search(encoded):
+            return False
+        # It may have been the tail of an escaped backslash: look again without those.
+        return self.escape.search(encoded.replace(rb"\\", b"")) is not None
 
 
 def _has_surrogate(text: str) -> bool:
@@ -49,21 +55,19 @@ def _has_surrogate(text: str) -> bool:
     return False
 
 
-def _mend(text: str) -> str:
+def mended(text: str) -> str:
     """Join surrogate pairs into the characters they stand for and replace single halves."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-WHOLE_TEXT: Final = TextRule("", None, None)
+WHOLE_TEXT: Final = TextRule("", None)
 """Keeps every character."""
 
-STORABLE_TEXT: Final = TextRule("\x00", re.compile(rb"\\u0000"), re.compile(rb"(?<!\\)(?:\\\\)*\\u0000"))
+STORABLE_TEXT: Final = TextRule("\x00", re.compile(rb"\\u0000"))
 """For arguments: NUL goes, which no database stores as text; other control characters stay (BEHAVIOUR 113, 114)."""
 
 RESULT_TEXT: Final = TextRule(
-    "".join(map(chr, [*range(9), 11, 12, *range(14, 32), 127])),
-    re.compile(rb"\\(?:u00|[bf])"),
-    re.compile(rb"(?<!\\)(?:\\\\)*\\(?:u00|[bf])"),
+    "".join(map(chr, [*range(9), 11, 12, *range(14, 32), 127])), re.compile(rb"\\(?:u00|[bf])")
 )
 """For results: control characters other than tab, line feed and carriage return go (BEHAVIOUR 125). C1 stays: U+0085 is
 a line break in real text."""

@@ -16,13 +16,13 @@ from engine.flight import Flight
 from engine.guards import Guarded, Inspected, guard_result
 from engine.outcomes import executed, failed
 from engine.performance import Performance
-from engine.recorded import StreamEvent, recorded_events
+from engine.recorded import recorded_events
 from engine.results import finish_quickly, finish_result
 from engine.running import Broke, Returned, describe_exception
 from engine.runtime import Runtime
 from events.errors import Conflict
 from events.persistence import run_to_end
-from events.types import Executed, Failed
+from events.types import Executed, Failed, StreamEvent
 
 __all__ = ("conclude",)
 
@@ -61,10 +61,9 @@ async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Perfor
     proposed = flight.proposed
     inspected = Inspected(
         user_id=proposed.user_id,
-        tool_id=proposed.tool_id,
         tool_name=proposed.tool_name,
         action_name=proposed.action_name,
-        call_id=proposed.call_id,
+        structured=not isinstance(finished.value, str),
     )
     guarded = await guard_result(finished, runtime.guards, inspected, limits)
     outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from engine.call import ToolCall
 from engine.conclusion import conclude
@@ -10,18 +10,18 @@ from engine.context import CallContext
 from engine.flight import Flight
 from engine.performance import perform
 from engine.proposal import Origin, Proposal, propose
-from engine.recorded import StreamEvent
 from engine.repetition import enter
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.schemas import Prepared
+from events.types import StreamEvent
 
 __all__ = ("execute",)
 
 
 async def execute(
     runtime: Runtime, call: ToolCall, context: CallContext, prepared: Prepared | None, reraise: bool
-) -> AsyncIterator[StreamEvent]:
+) -> AsyncGenerator[StreamEvent, None]:
     """Yield Proposed, then one of Paused, Denied, Executed, Failed; each is durable before it is seen.
 
     The same call again yields what is recorded of it, and runs nothing. Left, closed or cancelled at any point, the

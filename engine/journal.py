@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from events.errors import Conflict, VersionConflict
 from events.keys import new_id
 from events.log import Append, EventLog
-from events.types import Confirmed, Denied, Executed, Failed, LateOutcome, Paused, Proposed, ToolEvent
+from events.types import Confirmed, Denied, Executed, Failed, LateOutcome, Paused, Proposed, StreamEvent, ToolEvent
 
 __all__ = ("Journal",)
 
@@ -24,14 +24,14 @@ class Journal:
     def __repr__(self) -> str:
         return f"<Journal of {self._log!r}>"
 
-    async def open(self, proposed: Proposed, *closing: ToolEvent) -> list[ToolEvent]:
+    async def open(self, proposed: Proposed, *closing: ToolEvent) -> list[StreamEvent]:
         """Append a proposal, with what follows at once; return the events with their positions.
 
         :raises VersionConflict: if the key is taken
         :raises LogUnavailable: if it cannot be written; then the call must not run
         """
         records = await self._log.append(proposed.key, [proposed, *closing], 0, proposed.user_id)
-        return [record.event for record in records]
+        return [record.event for record in records if isinstance(record.event, StreamEvent)]
 
     async def record_proposed(self, proposed: Proposed) -> bool:
         """Append a proposal; True iff this call made the row. Whoever did not make it must not finish it.
@@ -50,7 +50,7 @@ class Journal:
         outcome: Paused | Denied | Executed | Failed,
         version: int = 1,
         encoded: bytes | None = None,
-    ) -> ToolEvent:
+    ) -> Paused | Denied | Executed | Failed:
         """Append what follows a proposal; an Executed that no message waits for is confirmed with it (BEHAVIOUR 100).
 
         :param version: the stream's version so far
@@ -68,7 +68,9 @@ class Journal:
             proposed.user_id,
             result_json=encoded if isinstance(outcome, Executed) else None,
         )
-        return records[0].event
+        event = records[0].event
+        assert isinstance(event, Paused | Denied | Executed | Failed)
+        return event
 
     async def mark_executed(self, proposed: Proposed, executed: Executed, version: int = 1) -> bool:
         """Append an Executed; False, and nothing changes, if the attempt cannot become executed (BEHAVIOUR 108).
@@ -94,7 +96,7 @@ class Journal:
     async def upsert_executed(self, proposed: Proposed, executed: Executed) -> bool:
         """Append a proposal that could not be written and its outcome together, marked late.
 
-        Where the row is there already, it is upgraded only if it is this very proposal's and still proposed; False if not.
+        Where the row is there already, only this very proposal's, still proposed, is upgraded; False if it is not.
 
         :raises LogUnavailable: if it cannot be written
         """

@@ -76,11 +76,15 @@ def is_plain(value: Any) -> bool:
     for item in waiting:
         kind = type(item)
         if kind is dict:
-            if not all(type(key) is str for key in item):
-                return False
-            waiting += [each for each in item.values() if type(each) not in _SCALARS]
+            for key, each in item.items():
+                if type(key) is not str:
+                    return False
+                if type(each) not in _SCALARS:
+                    waiting.append(each)
         elif kind is list:
-            waiting += [each for each in item if type(each) not in _SCALARS]
+            for each in item:
+                if type(each) not in _SCALARS:
+                    waiting.append(each)
         elif kind is not float or not isfinite(item):
             return False
     return True

@@ -17,7 +17,7 @@ __all__ = ("GROUPS", "ActionGroup", "Parameters", "declared_parameters")
 GROUPS: tuple[str, ...] = ("query_params", "headers", "body", "parameters")
 """Where a request's properties may go, in the order in which they are shown."""
 
-_FLAGS = frozenset({"filled_by_llm", "value", "required"})
+_SCALARS = frozenset({"string", "integer", "number", "boolean"})
 _NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$defs", "definitions"})
 
 
@@ -59,71 +59,73 @@ class _Owner(msgspec.Struct, frozen=True):
     pinned: dict[str, Any]
     hidden: frozenset[str]
 
+    def value_of(self, key: str, stated: Any) -> Any:
+        if key in self.pinned:
+            return self.pinned[key]
+        return self.presets.get(key, stated)
+
 
 class _Reading(msgspec.Struct):
-    """What has been read so far, over all groups."""
+    """What has been read so far, over all groups; dicts without values serve as ordered sets."""
 
-    properties: dict[str, Any]
-    required: dict[str, None]
-    rest: dict[str, Any]
-    visible: dict[str, None]
-    hidden: dict[str, None]
-    groups: list[ActionGroup]
+    properties: dict[str, Any] = {}
+    required: dict[str, None] = {}
+    rest: dict[str, Any] = {}
+    visible: dict[str, None] = {}
+    hidden: dict[str, None] = {}
+    groups: list[ActionGroup] = []
 
 
 def declared_parameters(
-    entry: dict[str, Any], *, presets: dict[str, Any], pinned: dict[str, Any], hidden: Collection[str]
+    metadata: dict[str, Any], *, presets: dict[str, Any], pinned: dict[str, Any], hidden: Collection[str]
 ) -> Parameters:
-    """Read one metadata entry's parameter groups together with the owner's settings for it; changes neither.
+    """Read the parameter groups of one action's metadata together with the owner's settings for it; changes neither.
 
     A value of null, and an empty text where the property's type is not text, is a value the owner never set.
     """
-    owner = _Owner(presets, pinned, frozenset(hidden))
-    reading = _Reading({}, {}, {}, {}, {}, [])
+    owner = _Owner(presets, pinned, frozenset(hidden)) if presets or pinned or hidden else None
+    reading = _Reading()
     for name in GROUPS:
-        group = entry.get(name)
+        group = metadata.get(name)
         if isinstance(group, dict):
             _read_group(name, group, owner, reading)
-    is_request = any(group.name != "parameters" for group in reading.groups)
-    return _summary(reading, owner, is_request=is_request)
+    return _summary(reading, owner)
 
 
-def _read_group(name: str, group: dict[str, Any], owner: _Owner, reading: _Reading) -> None:
-    properties = group.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
-    listed = group.get("required")
+def _read_group(name: str, definition: dict[str, Any], owner: _Owner | None, reading: _Reading) -> None:
+    properties = definition.get("properties")
+    listed = definition.get("required")
     required = dict.fromkeys(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else {}
     visible: list[str] = []
     presets: dict[str, Any] = {}
     pinned: dict[str, Any] = {}
-    for key, declared in properties.items():
+    for key, declared in properties.items() if isinstance(properties, dict) else ():
         clean, is_hidden, is_required, value = _read_property(declared)
-        if key in owner.pinned or key in owner.hidden:
-            is_hidden = True
-        if key in owner.pinned:
-            value = owner.pinned[key]
-        elif key in owner.presets:
-            value = owner.presets[key]
+        if owner is not None:
+            is_hidden = is_hidden or key in owner.pinned or key in owner.hidden
+            value = owner.value_of(key, value)
+        if value is not None:
+            (pinned if is_hidden else presets)[key] = value
         if is_hidden:
             reading.hidden[key] = None
+            reading.properties.setdefault(key, clean)
         else:
             visible.append(key)
-        if value is not msgspec.UNSET:
-            (pinned if is_hidden else presets)[key] = value
+            reading.properties[key] = clean
         # A hidden property nobody gives a value to can never be sent, so it is not asked for.
         if (is_required or key in required) and (not is_hidden or key in pinned):
             reading.required[key] = None
-        if key not in reading.properties or not is_hidden:
-            reading.properties[key] = clean
+        required.pop(key, None)
+    # Names that are required but not described here stay: the schema may describe them elsewhere.
+    reading.required.update(required)
     reading.visible.update(dict.fromkeys(visible))
-    # Names that are listed as required but not described stay: the schema may describe them elsewhere.
-    reading.required.update(dict.fromkeys(item for item in required if item not in properties))
-    _keep_rest(group, reading.rest)
     reading.groups.append(ActionGroup(name, tuple(visible), presets, pinned))
+    if definition.keys() - {"type", "properties", "required"}:
+        _keep_rest(definition, reading.rest)
 
 
-def _keep_rest(group: dict[str, Any], rest: dict[str, Any]) -> None:
-    for keyword, content in group.items():
+def _keep_rest(definition: dict[str, Any], rest: dict[str, Any]) -> None:
+    for keyword, content in definition.items():
         if keyword in ("properties", "required", "type"):
             continue
         known = rest.get(keyword)
@@ -131,22 +133,22 @@ def _keep_rest(group: dict[str, Any], rest: dict[str, Any]) -> None:
 
 
 def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:
-    """Return (schema without flags, hidden, required, value or UNSET)."""
+    """Return (schema without flags, hidden, required, value or None)."""
     if not isinstance(declared, dict):
-        return declared, False, False, msgspec.UNSET
-    if not _NESTING.isdisjoint(declared):
+        return declared, False, False, None
+    if declared.get("type") not in _SCALARS:
         declared = _standard(declared)
-    if _FLAGS.isdisjoint(declared):
-        return declared, False, False, msgspec.UNSET
+    if not ("value" in declared or "required" in declared or "filled_by_llm" in declared):
+        return declared, False, False, None
     clean = declared.copy()
     is_hidden = clean.pop("filled_by_llm", True) is False
     value = clean.pop("value", None)
     required = clean.get("required")
     # A list belongs to an object inside; true and false speak of this property.
-    if not isinstance(required, list):
-        clean.pop("required", None)
-    if value is None or (value == "" and not _takes_text(clean)):
-        value = msgspec.UNSET
+    if required is not None and not isinstance(required, list):
+        del clean["required"]
+    if value == "" and not _takes_text(clean):
+        value = None
     return clean, is_hidden, required is True, value
 
 
@@ -189,32 +191,37 @@ def _unflagged(schema: Any) -> Any:
     return schema
 
 
-def _summary(reading: _Reading, owner: _Owner, *, is_request: bool) -> Parameters:
-    schema = {
-        "type": "object",
-        "properties": reading.properties,
-        "required": list(reading.required),
-        **reading.rest,
-    }
-    hidden = frozenset(reading.hidden.keys() - reading.visible.keys() | owner.hidden | owner.pinned.keys())
+def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
+    schema = {"type": "object", "properties": reading.properties, "required": list(reading.required), **reading.rest}
+    hidden = frozenset(reading.hidden.keys() - reading.visible.keys())
+    if owner is not None:
+        hidden |= owner.hidden | owner.pinned.keys()
     presets: dict[str, Any] = {}
     pinned: dict[str, Any] = {}
     for group in reading.groups:
         presets.update(group.presets)
+        # What one part of a request pins may be the model's to send in another.
         pinned.update({key: value for key, value in group.pinned.items() if key in hidden})
-    # What the owner sets without the tool describing it still goes to the tool.
-    for key, value in owner.presets.items():
-        if key not in reading.properties:
-            (pinned if key in hidden else presets)[key] = value
-    pinned.update({key: value for key, value in owner.pinned.items() if key not in reading.properties})
+    if owner is not None:
+        _keep_undeclared(owner, reading, hidden, presets, pinned)
     return Parameters(
         schema=schema,
         shown=_without(schema, hidden) if hidden else schema,
         presets=presets,
         pinned=pinned,
         hidden=hidden,
-        groups=tuple(reading.groups) if is_request else (),
+        groups=tuple(reading.groups) if any(group.name != "parameters" for group in reading.groups) else (),
     )
+
+
+def _keep_undeclared(
+    owner: _Owner, reading: _Reading, hidden: frozenset[str], presets: dict[str, Any], pinned: dict[str, Any]
+) -> None:
+    """Keep what the owner sets without the tool describing it: it still goes to the tool."""
+    for key, value in owner.presets.items():
+        if key not in reading.properties:
+            (pinned if key in hidden else presets)[key] = value
+    pinned.update({key: value for key, value in owner.pinned.items() if key not in reading.properties})
 
 
 def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ MARK: Final = "..."
 _ZWJ: Final = "\u200d"
 _REGIONAL: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _VIRAMA: Final = 9
-# Beyond the categories Mn, Mc and Me: joiners, halfwidth kana marks, emoji skin tones, tags, conjoining jamo.
+# Beyond the mark categories: Thai and Lao AM, joiners, halfwidth kana marks, skin tones, tags, conjoining jamo.
 _EXTENDING: Final = re.compile(
-    "[\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
+    "[\u0e33\u0eb3\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
 )
 _LEADING_JAMO: Final = re.compile("[\u1100-\u115f\ua960-\ua97c]")
 _SYLLABLE: Final = re.compile("[\u1100-\u115f\ua960-\ua97c\uac00-\ud7a3]")
@@ -63,8 +63,23 @@ def _joined(text: str, place: int) -> bool:
     if after in _REGIONAL and before in _REGIONAL:
         head = text[:place]
         return (len(head) - len(head.rstrip(_REGIONAL))) % 2 == 1
-    return unicodedata.combining(before) == _VIRAMA and unicodedata.category(after) == "Lo"
+    return unicodedata.category(after) == "Lo" and _ends_in_virama(text, place)
+
+
+def _ends_in_virama(text: str, place: int) -> bool:
+    """Tell whether the marks before a place hold a virama, which joins the consonants on both sides."""
+    while place and _extends(text[place - 1]):
+        place -= 1
+        if unicodedata.combining(text[place]) == _VIRAMA:
+            return True
+    return False
 
 
 def _extends(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M" or _EXTENDING.match(character) is not None
+    category = unicodedata.category(character)
+    # A character that this Python's tables do not know yet may be a mark; only pictures are added beyond U+1F000.
+    return category[0] == "M" or (category == "Cn" and character < "\U0001f000") or _is_joiner(character)
+
+
+def _is_joiner(character: str) -> bool:
+    return _EXTENDING.match(character) is not None

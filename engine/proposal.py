@@ -63,7 +63,7 @@ def propose(
 ) -> Proposal:
     """Return the proposal of a call; never raises on account of what the model sent, and does no I/O.
 
-    Arguments are taken in their journalled form from here on: what is journalled is what is validated, approved and run.
+    From here on arguments are in their journalled form: what is journalled is validated, approved and run.
     """
     parsed = ToolActionParser().parse(call, toolset.names(prepared))
     arguments = None if parsed.arguments is None else journal_form(parsed.arguments)

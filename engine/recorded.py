@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from engine.runtime import Runtime
-from events.types import Denied, Executed, Failed, Paused, Proposed
+from events.types import Denied, Executed, Failed, Paused, Proposed, StreamEvent
 
-__all__ = ("StreamEvent", "recorded_events")
-
-StreamEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed
-"""The five kinds that ``execute`` yields."""
+__all__ = ("recorded_events",)
 
 
 async def recorded_events(runtime: Runtime, proposed: Proposed) -> list[StreamEvent]:

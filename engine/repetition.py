@@ -10,11 +10,11 @@ from engine.gate import Deny
 from engine.lease import lease_alive
 from engine.outcomes import denied, failed, verdict_event
 from engine.proposal import Proposal
-from engine.recorded import StreamEvent, recorded_events
+from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from events.errors import Conflict, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key
-from events.types import Proposed
+from events.types import Failed, Proposed, StreamEvent
 from projections.row import AttemptRow
 from projections.rows import read_attempt
 
@@ -129,4 +129,5 @@ async def _orphan(
     if bare:
         return _Again()
     flight.settled = True
-    return [opening, records[0].event]
+    closed = records[0].event
+    return [opening, closed] if isinstance(closed, Failed) else [opening]

@@ -9,17 +9,17 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
-from engine.cleaning import RESULT_TEXT
+from engine.cleaning import RESULT_TEXT, mended
 from engine.contract import ToolResult
 from engine.jsonform import LISTED, NoJsonForm, encode, formed, is_plain
 from engine.preview import MARK, cut_text
 from engine.settings import Limits
 from events.types import ResultStatus
 
-__all__ = ("Finished", "finish", "finish_result", "status_of")
+__all__ = ("Finished", "finish", "finish_quickly", "finish_result", "status_of")
 
-_LONG: Final = 1 << 20
-"""Characters of text, or bytes of JSON, from which work is done in pieces and away from the event loop."""
+_LONG: Final = 1 << 24
+"""Characters of text from which work is done in pieces and away from the event loop: a few milliseconds' worth."""
 
 _CHECKED: Final = 1 << 18
 """Bytes of JSON up to which a result is looked through at once for values that are no JSON content themselves."""
@@ -69,7 +69,7 @@ def finish(raw: Any, limits: Limits = _LIMITS) -> Finished:
 
     :raises Exception: what the tool's own iterator raises while it is listed
     """
-    quick = _finish_quickly(raw, limits)
+    quick = finish_quickly(raw, limits)
     return quick if quick is not None else _finish_thoroughly(raw, limits)
 
 
@@ -85,7 +85,7 @@ async def finish_result(raw: Any, limits: Limits = _LIMITS) -> Finished:
         listed = await _listed(content)
         raw = ToolResult(listed, raw.status) if isinstance(raw, ToolResult) else listed
     if not (isinstance(content, str) and len(content) > _LONG):
-        quick = _finish_quickly(raw, limits)
+        quick = finish_quickly(raw, limits)
         if quick is not None:
             return quick
     return await anyio.to_thread.run_sync(partial(finish, raw, limits))
@@ -107,7 +107,7 @@ def _unwrapped(raw: Any) -> Any:
     return raw.data if isinstance(raw, ToolResult) else raw
 
 
-def _finish_quickly(raw: Any, limits: Limits) -> Finished | None:
+def finish_quickly(raw: Any, limits: Limits) -> Finished | None:
     """Finish what is JSON content and clean as it stands; None for anything else, nothing being used up."""
     content = _unwrapped(raw)
     if type(content) is str:
@@ -144,8 +144,13 @@ def _finish_thoroughly(raw: Any, limits: Limits) -> Finished:
 
 
 def _finish_text(raw: Any, content: str, limits: Limits) -> Finished:
-    text = RESULT_TEXT.clean(content)
-    return Finished(_encode_text(text), cut_text(text, limits.preview), status_of(raw, text), text, True)
+    text = RESULT_TEXT.without_removed(content)
+    try:
+        encoded = _encode_text(text)
+    except UnicodeEncodeError:
+        text = mended(text)
+        encoded = _encode_text(text)
+    return Finished(encoded, cut_text(text, limits.preview), status_of(raw, text), text, True)
 
 
 def _encode_text(text: str) -> bytes:

@@ -46,9 +46,11 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
     client_side: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str) or not self.id.strip():
+        identity: object = self.id
+        if not isinstance(identity, str) or not identity.strip():
             raise Refused(f"a tool row needs an id (its tool: {self.name!r}); give it one that never changes")
-        if not isinstance(self.name, str) or not self.name:
+        name: object = self.name
+        if not isinstance(name, str) or not name:
             raise Refused(f"tool row {self.id!r} needs the name of its tool")
 
     def __repr__(self) -> str:

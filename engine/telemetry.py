@@ -1,4 +1,4 @@
-"""Every span, attribute and metric name; the only module that knows OpenTelemetry (OTEL.md's names, in our own literals).
+"""Every span, attribute and metric name, in our own literals; the only module that knows OpenTelemetry.
 
 A span is started unattached and made current only around awaits that do not yield: attached across a yield it would
 leak into the consumer. Without an SDK configured everything here is OpenTelemetry's own no-op.

@@ -24,6 +24,7 @@ __all__ = (
     "Recorded",
     "ResultStatus",
     "Resumed",
+    "StreamEvent",
     "ToolEvent",
 )
 
@@ -168,6 +169,9 @@ class LateOutcome(_Fact, frozen=True, kw_only=True, tag="late_outcome"):
 
 
 ToolEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed | Approved | Resumed | Confirmed | LateOutcome
+
+StreamEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed
+"""The five kinds that ``execute`` yields."""
 
 E = TypeVar("E", covariant=True)
 
