@@ -197,7 +197,7 @@ def _refuse_foreign(connection: Connection) -> None:
 def _name(connection: Connection) -> str:
     if connection.dialect.name != "sqlite":
         return f"database {connection.engine.url.database!r}"
-    path = connection.engine.url.database
+    path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
     return f"file {path!r}" if path else "the database in memory"
 
 

@@ -11,10 +11,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
+from events.errors import JournalError
+
 __all__ = (
     "Appended",
     "Guard",
     "InlineProjection",
+    "Outcome",
     "Payload",
     "Refusal",
     "StateChange",
@@ -123,6 +126,10 @@ class Refusal(msgspec.Struct, frozen=True):
 Verdict: TypeAlias = tuple[Appended | Refusal, ...]
 """One entry per append of a unit. A repetition of events that are in the log already is Appended, as it was then."""
 
+Outcome: TypeAlias = Verdict | JournalError
+"""How one unit of a batch ended: its verdict, or why it alone could not be written: Refused where a database cannot
+store what it holds, LogUnavailable where e.g. another transaction keeps its row locked."""
+
 
 class InlineProjection(Protocol):
     """State that is kept in the same transaction as the log; the writer knows nothing else of it.
@@ -157,10 +164,11 @@ class Store(Protocol):
         """``sqlite``, ``postgresql`` or ``null``."""
         ...
 
-    async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """Write the units in one transaction, each accepted or refused for itself; no stream occurs twice.
 
-        Durable (synced to disk) on return. A refused unit leaves no trace and never fails its neighbours.
+        Durable (synced to disk) on return. A refused unit leaves no trace and never fails its neighbours, nor does one
+        that cannot be stored.
 
         :raises LogUnavailable: if nothing was written, or if that cannot be known (then try the same units again:
             what had been written is recognised by its ids)

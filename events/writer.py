@@ -8,15 +8,15 @@ caller is cancelled: leading and waiting are shielded, and both end with the com
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.lowlevel
 import msgspec
 
-from events.errors import LogUnavailable
+from events.errors import JournalError, LogUnavailable, Refused
 from events.persistence import run_to_end, wait_to_end
-from events.store import Store, Unit, Verdict
+from events.store import Outcome, Refusal, Store, Unit, Verdict
 
 __all__ = ("Writer", "WriterStatistics")
 
@@ -77,7 +77,8 @@ class Writer:
 
         Cancelled before it entered the queue, nothing is written; later, the commit finishes first.
 
-        :raises LogUnavailable: if the batch could not be written
+        :raises LogUnavailable: if the batch, or this unit of it, could not be written
+        :raises Refused: if the database cannot store what the unit holds
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
         while len(self._queue) >= self._limit:
@@ -93,6 +94,8 @@ class Writer:
             await run_to_end(self._lead)
         if interruption is not None:
             raise interruption
+        if isinstance(waiting.error, Refused):
+            raise waiting.error
         if waiting.error is not None:
             raise LogUnavailable(str(waiting.error)) from waiting.error
         assert waiting.verdict is not None
@@ -132,21 +135,28 @@ class Writer:
     async def _commit(self, batch: list[_Waiting]) -> None:
         started = anyio.current_time()
         try:
-            verdicts = await self._store.commit([waiting.unit for waiting in batch])
+            outcomes = await self._store.commit([waiting.unit for waiting in batch])
         except BaseException as error:
             for waiting in batch:
                 waiting.error = error
             if not isinstance(error, LogUnavailable):
                 raise
             return
-        for waiting, verdict in zip(batch, verdicts, strict=True):
-            waiting.verdict = verdict
-        self._count(batch, verdicts, anyio.current_time() - started)
+        for waiting, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, JournalError):
+                waiting.error = outcome
+            else:
+                waiting.verdict = outcome
+        self._count(batch, outcomes, anyio.current_time() - started)
 
-    def _count(self, batch: list[_Waiting], verdicts: list[Verdict], seconds: float) -> None:
+    def _count(self, batch: list[_Waiting], outcomes: Sequence[Outcome], seconds: float) -> None:
         self._batches += 1
         self._appends += len(batch)
         self._largest = max(self._largest, len(batch))
         if self._observe is not None:
-            refused = sum(any(not hasattr(entry, "positions") for entry in verdict) for verdict in verdicts)
+            refused = sum(map(_is_refused, outcomes))
             self._observe(len(batch), seconds, refused)
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    return isinstance(outcome, JournalError) or any(isinstance(entry, Refusal) for entry in outcome)

@@ -1,5 +1,7 @@
 """Notes and their history."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -14,7 +16,7 @@ def key() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
-def utc() -> sa.types.TypeEngine[object]:
+def utc() -> sa.types.TypeEngine[datetime]:
     return sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 
 

@@ -1,5 +1,7 @@
 """The log, its streams, payloads, seals, checkpoints and leases; append-only by trigger."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -16,7 +18,7 @@ def key() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
-def utc() -> sa.types.TypeEngine[object]:
+def utc() -> sa.types.TypeEngine[datetime]:
     return sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 
 
@@ -30,7 +32,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         protect_sqlite()
     else:
-        op.execute("CREATE SEQUENCE tool_call_position AS bigint CACHE 1")
+        order_postgres()
         protect_postgres()
 
 
@@ -94,6 +96,29 @@ def create_bookkeeping() -> None:
         sa.Column("revision", key(), nullable=False),
         sa.Column("compatible", key(), nullable=False),
     )
+
+
+def order_postgres() -> None:
+    # CACHE 1: a session that kept numbers back would use them below another's fence.
+    op.execute("CREATE SEQUENCE tool_call_position AS bigint CACHE 1")
+    # Numbers are given before commits show. Each writer holds a shared lock that says from where on its numbers are
+    # (434A in the top 16 bits, the last number before its own below); what lies below all of them is settled. The
+    # sequence must be read before the locks, and the rows in a later statement.
+    op.execute("""
+        CREATE FUNCTION calljournal_head_1() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+        DECLARE
+            v_last bigint;
+            v_fence bigint;
+        BEGIN
+            SELECT CASE WHEN is_called THEN last_value ELSE 0 END INTO v_last FROM tool_call_position;
+            SELECT min(((classid::bigint & 65535) << 32) | objid::bigint) INTO v_fence
+              FROM pg_locks
+             WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+               AND (classid::bigint >> 16) = x'434A'::bigint
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+            RETURN least(v_last, v_fence);
+        END $$
+    """)
 
 
 # INSERT OR REPLACE deletes without firing a delete trigger, so rows that are there are looked for before each insert.

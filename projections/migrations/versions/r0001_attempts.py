@@ -1,5 +1,8 @@
 """``tool_call_attempts``, and on Postgres the function that appends to the log and moves this table along."""
 
+from datetime import datetime
+from pathlib import Path
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -14,7 +17,7 @@ def key() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
-def utc() -> sa.types.TypeEngine[object]:
+def utc() -> sa.types.TypeEngine[datetime]:
     return sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 
 
@@ -72,3 +75,6 @@ def upgrade() -> None:
         sqlite_where=is_open,
         postgresql_where=is_open,
     )
+    if op.get_bind().dialect.name == "postgresql":
+        function = Path(__file__).parent.parent / "sql" / "append_1.sql"
+        op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))

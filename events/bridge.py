@@ -1,0 +1,119 @@
+"""Asyncio-only libraries for callers on any event loop: the one module that knows which loop is running (DESIGN 4).
+
+On asyncio (uvloop too) a call is a plain await. On trio it hops to an asyncio loop in one thread of the bridge's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import ExitStack
+from typing import Any, TypeVar, TypeVarTuple, Unpack
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+__all__ = ("Background", "Bridge", "cancellation_requested", "open_bridge")
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+
+class Bridge:
+    """Runs coroutine functions on asyncio. Made by :func:`open_bridge`; used from the event loop that made it."""
+
+    def __init__(self, portal: BlockingPortal | None, stack: ExitStack) -> None:
+        self._portal = portal
+        self._stack = stack
+
+    def __repr__(self) -> str:
+        return f"<Bridge {'direct' if self._portal is None else 'through a thread'}>"
+
+    async def call(self, function: Callable[[Unpack[Args]], Awaitable[T]], *args: *Args) -> T:
+        """Await ``function(*args)`` on asyncio. Cancelled, it is cancelled too, and its clean-up is waited for."""
+        if self._portal is None:
+            return await function(*args)
+        return await self._portal.call_async(function, *args)
+
+    async def finish(self, function: Callable[[Unpack[Args]], Coroutine[Any, Any, T]], *args: *Args) -> T:
+        """Await ``function(*args)`` on asyncio to its end, cancelled or not; for what must not be left half-way.
+
+        A cancellation that was there before the call prevents it; one that comes during it takes effect at the caller's
+        next await.
+        """
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        with anyio.CancelScope(shield=True):
+            if self._portal is None:
+                return await _to_the_end(function(*args))
+            return await self._portal.call_async(function, *args)
+        raise AssertionError("a shielded scope swallows nothing")
+
+    async def aclose(self) -> None:
+        """End the bridge's thread, if it has one; again: nothing."""
+        if self._portal is not None:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._stack.close)
+
+
+async def open_bridge() -> Bridge:
+    """Return a bridge for the running event loop; close it with ``aclose``."""
+    stack = ExitStack()
+    if _on_asyncio():
+        return Bridge(None, stack)
+    return Bridge(stack.enter_context(start_blocking_portal("asyncio", name="calljournal-asyncio")), stack)
+
+
+def _on_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    # A task of its own: asyncio's own cancellation (a timeout, Task.cancel) knows no shields.
+    task = asyncio.ensure_future(work)
+    delayed: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            delayed = error
+    if delayed is not None and (caller := asyncio.current_task()) is not None:
+        # Asked again, with its count as it was, so that it arrives at the next await.
+        caller.uncancel()
+        caller.cancel(*delayed.args)
+    return task.result()
+
+
+class Background:
+    """One asyncio task that runs beside its starter; only for use on asyncio's side of a bridge."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.ensure_future(work)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return not self._task.done()
+
+    async def aclose(self) -> None:
+        """Cancel the task and wait for its end; what it raised otherwise is raised here."""
+        self._task.cancel()
+        await asyncio.wait((self._task,))
+        if not self._task.cancelled() and (error := self._task.exception()) is not None:
+            raise error
+
+
+def cancellation_requested() -> bool:
+    """Tell whether the current task is being cancelled from outside, so that a CancelledError of a tool's own is told
+    from a real one."""
+    if _on_asyncio():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling() > 0:
+            return True
+    return anyio.current_effective_deadline() == -math.inf

