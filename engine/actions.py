@@ -169,7 +169,7 @@ def _effect(stated: Any, of_class: Effect) -> Effect:
     if stated is None:
         return of_class
     # A misspelt effect must not pass for a harmless one.
-    return cast("Effect", stated) if stated in _EFFECTS else "write"
+    return cast("Effect", stated) if isinstance(stated, str) and stated in _EFFECTS else "write"
 
 
 def _timeout(stated: Any, of_class: float) -> float:
