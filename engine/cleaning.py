@@ -9,6 +9,9 @@ import msgspec
 
 __all__ = ("RESULT_TEXT", "STORABLE_TEXT", "WHOLE_TEXT", "TextRule", "mended")
 
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HALVES: Final = re.compile("[\ud800-\udfff]+")
+
 
 class TextRule(msgspec.Struct, frozen=True):
     """Which characters text loses; half of a surrogate pair becomes U+FFFD under every rule.
@@ -56,8 +59,9 @@ def _has_surrogate(text: str) -> bool:
 
 
 def mended(text: str) -> str:
-    """Join surrogate pairs into the characters they stand for and replace single halves."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    """Join surrogate pairs into the characters they stand for and replace single halves by U+FFFD."""
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+    return _HALVES.sub(lambda halves: "\N{REPLACEMENT CHARACTER}" * len(halves[0]), joined)
 
 
 WHOLE_TEXT: Final = TextRule("", None)
