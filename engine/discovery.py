@@ -1,4 +1,4 @@
-"""Finding tools: the built-in folder, the caller's classes, folders of the operator's, and installed packages (DESIGN 6)."""
+"""Finding tools: the built-in folder, the caller's classes, the operator's folders, installed packages (DESIGN 6)."""
 
 from __future__ import annotations
 

@@ -69,6 +69,9 @@ def finish(raw: Any, limits: Limits = _LIMITS) -> Finished:
 
     :raises Exception: what the tool's own iterator raises while it is listed
     """
+    content = _unwrapped(raw)
+    if type(content) is str:
+        return _finish_text(raw, content, limits)
     quick = finish_quickly(raw, limits)
     return quick if quick is not None else _finish_thoroughly(raw, limits)
 
@@ -84,10 +87,9 @@ async def finish_result(raw: Any, limits: Limits = _LIMITS) -> Finished:
     if isinstance(content, AsyncIterable):
         listed = await _listed(content)
         raw = ToolResult(listed, raw.status) if isinstance(raw, ToolResult) else listed
-    if not (isinstance(content, str) and len(content) > _LONG):
-        quick = finish_quickly(raw, limits)
-        if quick is not None:
-            return quick
+    quick = finish_quickly(raw, limits)
+    if quick is not None:
+        return quick
     return await anyio.to_thread.run_sync(partial(finish, raw, limits))
 
 
@@ -107,11 +109,14 @@ def _unwrapped(raw: Any) -> Any:
     return raw.data if isinstance(raw, ToolResult) else raw
 
 
-def finish_quickly(raw: Any, limits: Limits) -> Finished | None:
-    """Finish what is JSON content and clean as it stands; None for anything else, nothing being used up."""
+def finish_quickly(raw: Any, limits: Limits = _LIMITS) -> Finished | None:
+    """Finish a result that is clean JSON content as it stands, or text that is not very long.
+
+    None for anything else, of which nothing is used up: :func:`finish_result` does it.
+    """
     content = _unwrapped(raw)
     if type(content) is str:
-        return _finish_text(raw, content, limits)
+        return _finish_text(raw, content, limits) if len(content) <= _LONG else None
     try:
         encoded = encode(content)
     except (TypeError, ValueError, OverflowError):
