@@ -60,8 +60,9 @@ def kind_of_json(value: Any) -> str:
 
 def quoted(name: str) -> str:
     """Return a name that a model made up in a form that is safe within one line, cut to 100 characters."""
-    shown = _cut(name, _NAME_LIMIT)
-    return f'"{shown}"' if shown.isprintable() else ascii(shown)
+    shown = name[: _NAME_LIMIT + 1]
+    shown = shown if shown.isprintable() else ascii(shown)[1:-1]
+    return f'"{_cut(shown, _NAME_LIMIT)}"'
 
 
 def _listing(head: str, names: list[str], limit: int) -> str:

@@ -13,7 +13,7 @@ __all__ = ("Validators",)
 
 _LISTED = 5
 _KEPT = 4096
-_MASK = "what was sent"
+_MASK = "the value"
 
 
 class _Fault(Protocol):

@@ -33,7 +33,7 @@ class ConfiguredTool(PlainTool):
 
 def actions_of(
     *entries: dict[str, Any] | str,
-    id: str = "t1",
+    row: str = "t1",
     name: str = "test_tool",
     settings: list[ActionSettings] | None = None,
     synthesised: bool = False,
@@ -41,7 +41,7 @@ def actions_of(
 ) -> tuple[Action, ...]:
     """Return the actions of one row of a tool with these metadata entries (a text: an entry with that name alone)."""
     metadata = [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
-    return resolve_actions(ToolRow(id=id, name=name, actions=settings, synthesised=synthesised), tool, metadata)
+    return resolve_actions(ToolRow(id=row, name=name, actions=settings, synthesised=synthesised), tool, metadata)
 
 
 def plain(properties: dict[str, Any], *, settings: ActionSettings | None = None, **schema: Any) -> Action:

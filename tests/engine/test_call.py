@@ -21,8 +21,8 @@ def chat(*tool_calls: Any, **message: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": list(tool_calls), **message}}]}
 
 
-def function(name: Any, arguments: Any, id: Any = "c1") -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+def function(name: Any, arguments: Any, call_id: Any = "c1") -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_every_recorded_response_parses_to_its_calls() -> None:
 
 
 def test_openai_chat_keeps_the_text_the_order_and_an_absent_field() -> None:
-    response = chat(function("a", '{"x": 1}'), function("b", "", id=""), {"id": "c3", "function": {"name": "c"}})
+    response = chat(function("a", '{"x": 1}'), function("b", "", call_id=""), {"id": "c3", "function": {"name": "c"}})
     assert pairs(parse_calls(response, "openai")) == [("c1", "a", '{"x": 1}'), ("", "b", ""), ("c3", "c", None)]
     assert parse_calls(response, "openai.chat") == parse_calls(response, "openai")
 
@@ -141,11 +141,11 @@ def test_case_parse_06_big_integers_in_an_object_survive() -> None:
 
 
 def test_case_parse_10_calls_that_share_an_id_are_both_kept_and_get_ids_of_their_own() -> None:
-    response = chat(function("weigh", '{"bay":1}', id="k1"), function("weigh", '{"bay":2}', id="k1"))
+    response = chat(function("weigh", '{"bay":1}', call_id="k1"), function("weigh", '{"bay":2}', call_id="k1"))
     calls = parse_calls(response, "openai")
     assert pairs(calls) == [("k1", "weigh", '{"bay":1}'), ("k1", "weigh", '{"bay":2}')]
     assert [call.id for call in unique_ids(calls)] == ["k1", "k1#2"]
-    taken = [ToolCall(id=id) for id in ("k1", "k1#2", "k1", "k1", "", "", None)]
+    taken = [ToolCall(id=given) for given in ("k1", "k1#2", "k1", "k1", "", "", None)]
     assert [call.id for call in unique_ids(taken)] == ["k1", "k1#2", "k1#3", "k1#4", "", "", None]
 
 

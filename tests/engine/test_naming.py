@@ -26,12 +26,12 @@ def names(*rows: tuple[Action, ...], family: str = "openai") -> list[str]:
 
 
 def test_behaviour_005_a_shared_name_is_prefixed_and_never_bare() -> None:
-    found = routes(actions_of("search", id="1", name="brave"), actions_of("search", id="2", name="duckduckgo"))
+    found = routes(actions_of("search", row="1", name="brave"), actions_of("search", row="2", name="duckduckgo"))
     assert found == {"brave_search": ("1", "search"), "duckduckgo_search": ("2", "search")}
 
 
 def test_behaviour_006_rows_of_one_tool_are_numbered_in_toolset_order() -> None:
-    rows = [actions_of("search", id=id, name="mcp") for id in ("x", "a", "m")]
+    rows = [actions_of("search", row=row, name="mcp") for row in ("x", "a", "m")]
     assert routes(*rows) == {
         "mcp_search": ("x", "search"),
         "mcp_search_1": ("a", "search"),
@@ -40,12 +40,12 @@ def test_behaviour_006_rows_of_one_tool_are_numbered_in_toolset_order() -> None:
 
 
 def test_behaviour_008_each_run_of_illegal_characters_becomes_one_underscore() -> None:
-    rows = actions_of("search", id="1", name="My Server: v2"), actions_of("search", id="2", name="brave")
+    rows = actions_of("search", row="1", name="My Server: v2"), actions_of("search", row="2", name="brave")
     assert names(*rows) == ["My_Server_v2_search", "brave_search"]
 
 
 def test_behaviour_009_a_prefix_that_vanishes_leaves_a_number_and_never_the_bare_name() -> None:
-    rows = actions_of("search", id="1", name="!!!"), actions_of("search", id="2", name="brave")
+    rows = actions_of("search", row="1", name="!!!"), actions_of("search", row="2", name="brave")
     assert routes(*rows) == {"search_1": ("1", "search"), "brave_search": ("2", "search")}
 
 
@@ -57,14 +57,14 @@ def test_behaviour_011_a_long_unique_name_is_cut_without_a_prefix(length: int, k
 
 def test_behaviour_012_the_suffix_survives_the_cut() -> None:
     stem = "p" * 64
-    found = routes(actions_of(stem + "-first"), actions_of(stem + "-other", id="t2"))
+    found = routes(actions_of(stem + "-first"), actions_of(stem + "-other", row="t2"))
     assert found == {stem: ("t1", stem + "-first"), stem[:62] + "_1": ("t2", stem + "-other")}
 
 
 def test_behaviour_014_long_tool_names_stay_apart() -> None:
     tool = "server_" + "x" * 60
     action = "search_documents_in_collection"
-    found = routes(actions_of(action, id="1", name=tool), actions_of(action, id="2", name=tool + "_b"))
+    found = routes(actions_of(action, row="1", name=tool), actions_of(action, row="2", name=tool + "_b"))
     assert sorted(found.values()) == [("1", action), ("2", action)]
     assert all(LEGAL.fullmatch(name) for name in found)
 
@@ -75,12 +75,12 @@ def test_behaviour_029_a_unique_illegal_name_is_cleaned_and_leads_to_the_action_
 
 def test_a_suffix_never_takes_a_name_that_a_unique_action_owns() -> None:
     rows = (
-        actions_of("search", id="1", name="mcp"),
-        actions_of("search", id="2", name="mcp"),
-        actions_of("search", id="3", name="mcp"),
-        actions_of("mcp_search_1", id="4", name="other"),
-        actions_of("mcp search 2", id="5", name="other"),
-        actions_of("mcp_search", id="6", name="other"),
+        actions_of("search", row="1", name="mcp"),
+        actions_of("search", row="2", name="mcp"),
+        actions_of("search", row="3", name="mcp"),
+        actions_of("mcp_search_1", row="4", name="other"),
+        actions_of("mcp search 2", row="5", name="other"),
+        actions_of("mcp_search", row="6", name="other"),
     )
     found = routes(*rows)
     assert found["mcp_search_1"] == ("4", "mcp_search_1")
@@ -91,9 +91,9 @@ def test_a_suffix_never_takes_a_name_that_a_unique_action_owns() -> None:
 
 def test_a_shared_name_stays_out_of_use_even_for_an_action_that_would_clean_to_it() -> None:
     rows = (
-        actions_of("search", id="1", name="a"),
-        actions_of("search", id="2", name="b"),
-        actions_of("search!", id="3"),
+        actions_of("search", row="1", name="a"),
+        actions_of("search", row="2", name="b"),
+        actions_of("search!", row="3"),
     )
     assert routes(*rows) == {"a_search": ("1", "search"), "b_search": ("2", "search"), "search_1": ("3", "search!")}
 
@@ -143,13 +143,13 @@ def test_case_schema_05_google_names_begin_with_a_letter_or_an_underscore() -> N
 
 
 def test_names_come_in_the_order_of_the_actions() -> None:
-    actions = (*actions_of("b", "a", "c d"), *actions_of("a", id="t2", name="other"))
+    actions = (*actions_of("b", "a", "c d"), *actions_of("a", row="t2", name="other"))
     assert advertise(actions, "openai") == ("b", "test_tool_a", "c_d", "other_a")
 
 
 def test_rows_that_share_all_their_names_take_linear_time() -> None:
     def seconds(rows: int) -> float:
-        actions = [a for row in range(rows) for a in actions_of("search", "get", "list", id=str(row), name="mcp_tool")]
+        actions = [a for row in range(rows) for a in actions_of("search", "get", "list", row=str(row), name="mcp_tool")]
         best = 9.0
         for _ in range(3):
             start = time.perf_counter()

@@ -1,0 +1,57 @@
+"""What a model is told when its call cannot be run."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.refusals import arguments_text, quoted, refusal_text
+
+
+def test_behaviour_086_an_unknown_name_is_told_what_can_be_called() -> None:
+    text = refusal_text("note_view", ["search", "fetch"])
+    assert text.startswith('There is no tool named "note_view"')
+    assert text.endswith("fetch, search")
+
+
+@pytest.mark.parametrize("names", [[], ["note_view"]])
+def test_behaviour_088_an_empty_list_says_so_and_never_the_refused_name(names: list[str]) -> None:
+    text = refusal_text("note_view", names)
+    assert text.endswith("(none)")
+    assert text.count("note_view") == 1
+
+
+def test_behaviour_089_thirty_names_in_sorted_order_and_a_count() -> None:
+    names = [f"tool_{number:03}" for number in range(150)]
+    text = refusal_text("unknown", reversed(names))
+    assert ", ".join(names[:30]) + " and 120 more" in text
+    assert names[30] not in text
+    assert len(text) < 1000
+
+
+@pytest.mark.parametrize("name", ["u", "u" * 5000, "\ud800\x00" * 500, "é\n" * 500, ""])
+def test_behaviour_089_long_names_are_counted_where_they_do_not_fit(name: str) -> None:
+    names = [f"{number:03}{'n' * 61}" for number in range(150)]
+    for text in (refusal_text(name, names), arguments_text(name, "p" * 9000, names)):
+        assert len(text) < 1000
+        assert text.isprintable()
+        shown = sum(other in text for other in names)
+        assert shown > 0
+        assert f" and {150 - shown} more" in text
+
+
+def test_behaviour_082_an_arguments_problem_blames_the_arguments_and_lists_names() -> None:
+    text = arguments_text("act", 'The arguments of "act" are not valid JSON: x.', ["act", "other"])
+    assert "not valid JSON" in text
+    assert "exists" in text
+    assert "no tool named" not in text
+    assert text.endswith("act, other")
+
+
+def test_a_nameless_call_is_told_so() -> None:
+    assert refusal_text("", ["a"]).startswith("The call names no tool.")
+
+
+def test_made_up_names_stay_within_one_line() -> None:
+    assert quoted("a b") == '"a b"'
+    assert quoted("a\nb") == '"a\\nb"'
+    assert len(quoted("x" * 1000)) < 110
