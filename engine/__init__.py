@@ -1,3 +1,30 @@
 """What makes it happen: tools, gate, executor, service."""
 
-__all__ = ()
+from engine.call import ToolCall, parse_calls
+from engine.context import CallContext
+from engine.contract import Attachment, Scope, Tool, ToolContext, ToolResult
+from engine.discovery import ToolManager
+from engine.engine import Engine
+from engine.guards import ResultGuard
+from engine.rows import ActionSettings, ToolRow
+from engine.schemas import Prepared
+from engine.settings import Limits, Settings
+
+__all__ = (
+    "ActionSettings",
+    "Attachment",
+    "CallContext",
+    "Engine",
+    "Limits",
+    "Prepared",
+    "ResultGuard",
+    "Scope",
+    "Settings",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolManager",
+    "ToolResult",
+    "ToolRow",
+    "parse_calls",
+)

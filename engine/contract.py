@@ -120,7 +120,7 @@ class Tool(ABC):
         self.scope = scope
 
     @abstractmethod
-    def execute_action(self, action_name: str, /, **kwargs: Any) -> Any:
+    def execute_action(self, action_name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Run an action and return its result: JSON content, a ``ToolResult``, or anything with a JSON form.
 
         Sync or async; a sync one runs in a worker thread. Declare ``(self, action_name, context, /, **kwargs)`` to
