@@ -31,50 +31,54 @@ _KEPT = frozenset(
 )
 _FORMATS = frozenset({"enum", "date-time", "float", "double", "int32", "int64"})
 _MAX_DEPTH = 8
+_MAX_NODES = 2000
 
 
 def google_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return a copy in Google's subset, or None for an object without properties (which Google refuses; leave it out).
 
-    Local references are put in place, recursive ones down to a bounded depth; null in a union becomes ``nullable``;
+    Local references are put in place, recursive ones down to a bounded depth and size; null in a union becomes ``nullable``;
     other unsupported keywords are dropped. Properties are never dropped, whatever their names.
     """
     if not schema.get("properties"):
         return None
-    return _node(schema, schema, 0, ())
+    return _Inliner(schema).node(schema)
 
 
-def _node(schema: Any, root: dict[str, Any], depth: int, seen: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-        return {"type": "object"}
-    schema, seen = _resolved(schema, root, seen)
-    schema = _without_null(_united(schema))
-    node: dict[str, Any] = {}
-    for keyword, content in schema.items():
-        if keyword == "properties" and isinstance(content, dict):
-            node[keyword] = {key: _node(item, root, depth + 1, seen) for key, item in content.items()}
-        elif keyword == "items":
-            node[keyword] = _node(content, root, depth + 1, seen)
-        elif keyword == "anyOf" and isinstance(content, list):
-            node[keyword] = [_node(item, root, depth + 1, seen) for item in content]
-        elif keyword in _KEPT and _fits(keyword, content):
-            node[keyword] = content
-    return _typed(node)
+class _Inliner:
+    """Copies one schema; what goes beyond the bounds becomes an object of any shape."""
 
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root = root
+        # A few definitions that all refer to each other would fill any memory.
+        self._left = _MAX_NODES
 
-def _resolved(
-    schema: dict[str, Any], root: dict[str, Any], seen: tuple[str, ...]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    while isinstance(schema.get("$ref"), str):
-        reference = schema["$ref"]
-        rest = {key: content for key, content in schema.items() if key != "$ref"}
-        # Twice round a cycle is enough to show its shape.
-        target = _lookup(root, reference) if seen.count(reference) < 2 else None
-        seen = (*seen, reference)
-        schema = {**target, **rest} if isinstance(target, dict) else {"type": "object", **rest}
-        if target is None:
-            break
-    return schema, seen
+    def node(self, schema: Any, depth: int = 0, seen: tuple[str, ...] = ()) -> dict[str, Any]:
+        self._left -= 1
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._left < 0:
+            return {"type": "object"}
+        schema, seen = self._resolved(schema, seen)
+        node: dict[str, Any] = {}
+        for keyword, content in _without_null(_united(schema)).items():
+            if keyword == "properties" and isinstance(content, dict):
+                node[keyword] = {key: self.node(item, depth + 1, seen) for key, item in content.items()}
+            elif keyword == "items":
+                node[keyword] = self.node(content, depth + 1, seen)
+            elif keyword == "anyOf" and isinstance(content, list):
+                node[keyword] = [self.node(item, depth + 1, seen) for item in content]
+            elif keyword in _KEPT and _fits(keyword, content):
+                node[keyword] = content
+        return _typed(node)
+
+    def _resolved(self, schema: dict[str, Any], seen: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        while isinstance(schema.get("$ref"), str):
+            reference = schema["$ref"]
+            rest = {key: content for key, content in schema.items() if key != "$ref"}
+            # Twice round a cycle is enough to show its shape.
+            target = _lookup(self._root, reference) if seen.count(reference) < 2 else None
+            seen = (*seen, reference)
+            schema = {**target, **rest} if isinstance(target, dict) else {"type": "object", **rest}
+        return schema, seen
 
 
 def _lookup(root: dict[str, Any], reference: str) -> Any:

@@ -55,3 +55,11 @@ def test_case_schema_07_references_are_put_in_place_and_cycles_cut() -> None:
         text = str(google(definition, **root))
         assert "$ref" not in text
         assert len(text) < 2000
+
+
+def test_case_schema_07_many_definitions_that_refer_to_each_other_stay_bounded() -> None:
+    names = [f"D{number}" for number in range(20)]
+    definition = {"type": "object", "properties": {name: {"$ref": f"#/$defs/{name}"} for name in names}}
+    text = str(google({"$ref": "#/$defs/D0"}, **{"$defs": dict.fromkeys(names, definition)}))
+    assert "$ref" not in text
+    assert len(text) < 200_000

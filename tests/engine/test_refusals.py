@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.actions import resolve_actions
 from engine.refusals import arguments_text, quoted, refusal_text
+from engine.rows import ToolRow
+from engine.schemas import prepare
+from tests.engine.actions_of import ConfiguredTool, actions_of
 
 
 def test_behaviour_086_an_unknown_name_is_told_what_can_be_called() -> None:
@@ -55,3 +59,16 @@ def test_made_up_names_stay_within_one_line() -> None:
     assert quoted("a b") == '"a b"'
     assert quoted("a\nb") == '"a\\nb"'
     assert len(quoted("x" * 1000)) < 110
+
+
+def test_behaviour_090_091_only_what_is_offered_is_listed_by_its_advertised_name() -> None:
+    api = ToolRow(id="3", name="api_tool", config={"actions": {"fetch_invoice": {"url": "https://x.test"}}})
+    rows = (
+        *actions_of("run_code", row="1", name="code_executor"),
+        *actions_of({"name": "off", "active": False}, row="2", name="x"),
+        *resolve_actions(api, ConfiguredTool, []),
+    )
+    assert refusal_text("nothing", prepare(rows, "openai").names).endswith("Callable tools: fetch_invoice, run_code")
+    clashing = (*rows, *actions_of("run_code", row="4", name="other"))
+    text = refusal_text("nothing", prepare(clashing, "openai").names)
+    assert text.endswith("Callable tools: code_executor_run_code, fetch_invoice, other_run_code")
