@@ -37,8 +37,8 @@ _MAX_NODES = 2000
 def google_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return a copy in Google's subset, or None for an object without properties (which Google refuses; leave it out).
 
-    Local references are put in place, recursive ones down to a bounded depth and size; null in a union becomes ``nullable``;
-    other unsupported keywords are dropped. Properties are never dropped, whatever their names.
+    Local references are put in place, recursive ones down to a bounded depth and size; null in a union becomes
+    ``nullable``; other unsupported keywords are dropped. Properties are never dropped, whatever their names.
     """
     if not schema.get("properties"):
         return None
