@@ -41,7 +41,7 @@ import msgspec
 from engine.cleaning import WHOLE_TEXT, TextRule
 from events.errors import Refused
 
-__all__ = ("LISTED", "NoJsonForm", "encode", "is_plain", "json_form")
+__all__ = ("LISTED", "NoJsonForm", "encode", "formed", "is_plain", "json_form")
 
 LISTED: Final = 100_000
 """How many items of an iterator are listed."""

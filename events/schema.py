@@ -36,6 +36,7 @@ __all__ = (
     "schemas",
     "seals",
     "streams",
+    "utc_text",
 )
 
 HEAD = "0001"

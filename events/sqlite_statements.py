@@ -6,7 +6,19 @@ import msgspec
 
 from events.store import Guard, InlineProjection
 
-__all__ = ("Statements", "guard_clause", "statements_for")
+__all__ = (
+    "FIND_PAYLOAD",
+    "FIND_STREAM",
+    "INSERT_EVENT",
+    "INSERT_PAYLOAD",
+    "INSERT_STREAM",
+    "LAST_POSITION",
+    "LEASE_ALIVE",
+    "STREAM_IDS",
+    "Statements",
+    "guard_clause",
+    "statements_for",
+)
 
 INSERT_EVENT = (
     "INSERT INTO tool_call_events "

@@ -122,7 +122,7 @@ def order_postgres() -> None:
 
 
 # INSERT OR REPLACE deletes without firing a delete trigger, so rows that are there are looked for before each insert.
-SQLITE_TAKEN = {
+_SQLITE_TAKEN = {
     "tool_call_events": "new.position <= (SELECT max(position) FROM tool_call_events)"
     " OR EXISTS (SELECT 1 FROM tool_call_events WHERE stream = new.stream AND version = new.version)",
     "tool_call_streams": "EXISTS (SELECT 1 FROM tool_call_streams WHERE tenant = new.tenant AND key = new.key)",
@@ -140,7 +140,7 @@ def protect_sqlite() -> None:
                 f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} BEGIN {refusal}{verb}'); END"
             )
         op.execute(
-            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {SQLITE_TAKEN[table]}"
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {_SQLITE_TAKEN[table]}"
             f" BEGIN {refusal}an INSERT over a row that is there'); END"
         )
 

@@ -26,8 +26,34 @@ def number() -> sa.types.TypeEngine[int]:
 
 
 def upgrade() -> None:
+    create_attempts()
+    is_open = sa.text("status = 'proposed'")
+    op.create_index(
+        "tool_call_attempts_open",
+        "tool_call_attempts",
+        ["updated_at"],
+        sqlite_where=is_open,
+        postgresql_where=is_open,
+    )
+    if op.get_bind().dialect.name == "postgresql":
+        function = Path(__file__).parent.parent / "sql" / "append_1.sql"
+        op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))
+
+
+def create_attempts() -> None:
     op.create_table(
         "tool_call_attempts",
+        *of_the_call(),
+        *of_its_state(),
+        sa.CheckConstraint(
+            "status IN ('proposed', 'executed', 'confirmed', 'denied', 'failed')", name="tool_call_attempts_status"
+        ),
+        sa.CheckConstraint("gate IN ('open', 'paused', 'approved', 'claimed')", name="tool_call_attempts_gate"),
+    )
+
+
+def of_the_call() -> list[sa.Column[object]]:
+    return [
         sa.Column("stream", number(), primary_key=True, autoincrement=False),
         sa.Column("tenant", key(), nullable=False),
         sa.Column("key", key(), nullable=False),
@@ -39,6 +65,11 @@ def upgrade() -> None:
         sa.Column("action_name", sa.Text(), nullable=False),
         sa.Column("arguments", sa.Text()),
         sa.Column("digest", sa.Text(), nullable=False),
+    ]
+
+
+def of_its_state() -> list[sa.Column[object]]:
+    return [
         sa.Column("status", key(), nullable=False),
         sa.Column("gate", key(), nullable=False),
         sa.Column("pause_type", key()),
@@ -62,19 +93,4 @@ def upgrade() -> None:
         sa.Column("updated_at", utc(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint(
-            "status IN ('proposed', 'executed', 'confirmed', 'denied', 'failed')", name="tool_call_attempts_status"
-        ),
-        sa.CheckConstraint("gate IN ('open', 'paused', 'approved', 'claimed')", name="tool_call_attempts_gate"),
-    )
-    is_open = sa.text("status = 'proposed'")
-    op.create_index(
-        "tool_call_attempts_open",
-        "tool_call_attempts",
-        ["updated_at"],
-        sqlite_where=is_open,
-        postgresql_where=is_open,
-    )
-    if op.get_bind().dialect.name == "postgresql":
-        function = Path(__file__).parent.parent / "sql" / "append_1.sql"
-        op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))
+    ]
