@@ -38,17 +38,15 @@ class Bridge:
             return await function(*args)
         return await self._portal.call_async(function, *args)
 
-    async def finish(self, function: Callable[[Unpack[Args]], Coroutine[Any, Any, T]], *args: *Args) -> T:
-        """Await ``function(*args)`` on asyncio to its end, cancelled or not; for what must not be left half-way.
+    async def finish(self, function: Callable[[Unpack[Args]], Awaitable[T]], *args: *Args) -> T:
+        """Await ``function(*args)`` on asyncio, shielded: for what must not be left half-way.
 
-        A cancellation that was there before the call prevents it; one that comes during it takes effect at the caller's
-        next await.
+        A cancellation that was there before prevents the call; AnyIO's own takes effect after it. What asyncio's
+        ``Task.cancel`` might reach is run by ``persistence.run_to_end``.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
         with anyio.CancelScope(shield=True):
-            if self._portal is None:
-                return await _to_the_end(function(*args))
-            return await self._portal.call_async(function, *args)
+            return await self.call(function, *args)
         raise AssertionError("a shielded scope swallows nothing")
 
     async def aclose(self) -> None:
@@ -72,22 +70,6 @@ def _on_asyncio() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    # A task of its own: asyncio's own cancellation (a timeout, Task.cancel) knows no shields.
-    task = asyncio.ensure_future(work)
-    delayed: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError as error:
-            delayed = error
-    if delayed is not None and (caller := asyncio.current_task()) is not None:
-        # Asked again, with its count as it was, so that it arrives at the next await.
-        caller.uncancel()
-        caller.cancel(*delayed.args)
-    return task.result()
 
 
 class Background:

@@ -45,7 +45,7 @@ class Committer:
         self._address = address
         self._append = AppendCall(projection)
         self._connection: asyncpg.Connection | None = None
-        self._lock = anyio.Lock()
+        self._lock = anyio.Lock(fast_acquire=True)
 
     def __repr__(self) -> str:
         connected = self._connection is not None and not self._connection.is_closed()

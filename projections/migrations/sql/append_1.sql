@@ -36,6 +36,7 @@ DECLARE
     v_made bigint[];
     v_taken integer := 0;
     v_row record;
+    v_append integer;
 BEGIN
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
@@ -141,8 +142,8 @@ BEGIN
         END IF;
 
         -- 5. Payloads and events of what was accepted.
-        FOR v_row IN SELECT n FROM unnest(v_new) AS n LOOP
-            v_stream[v_row.n] := o_positions[p_first[v_row.n]];
+        FOREACH v_append IN ARRAY coalesce(v_new, '{}') LOOP
+            v_stream[v_append] := o_positions[p_first[v_append]];
         END LOOP;
         IF d_append IS NOT NULL THEN
             INSERT INTO tool_call_payloads (tenant, digest, length, content)
@@ -160,8 +161,8 @@ BEGIN
          WHERE o_positions[j] IS NOT NULL;
     ELSE
         -- Nothing is written, but what would have been accepted is not among the lost.
-        FOR v_row IN SELECT n FROM unnest(v_new) AS n LOOP
-            v_stream[v_row.n] := 0;
+        FOREACH v_append IN ARRAY coalesce(v_new, '{}') LOOP
+            v_stream[v_append] := 0;
         END LOOP;
     END IF;
 
