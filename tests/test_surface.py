@@ -28,7 +28,10 @@ MODULES = [module_name(s.path) for s in modules() if s.ours and "migrations" not
 
 @pytest.mark.parametrize("package", PROMISED)
 def test_what_is_promised_is_exported(package: str) -> None:
-    assert set(PROMISED[package].split()) - set(importlib.import_module(package).__all__) == set()
+    module = importlib.import_module(package)
+    assert set(PROMISED[package].split()) - set(module.__all__) == set()
+    # projections.verify is a module and a function; the package's name means the function.
+    assert [name for name in PROMISED[package].split() if inspect.ismodule(getattr(module, name))] == []
 
 
 @pytest.mark.parametrize("name", MODULES)
