@@ -10,17 +10,27 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import BigInteger, ColumnElement, Integer, cast, literal, select, tuple_, type_coerce
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, cast, literal, select, tuple_, type_coerce
 from sqlalchemy.types import NullType, UserDefinedType
 
 from events.schema import events, utc_text
 from events.store import Store
 
-__all__ = ("Pager", "Record", "moment_of", "moment_text", "raw_text", "records_after", "stream_records")
+__all__ = (
+    "Pager",
+    "Record",
+    "changed_streams",
+    "moment_of",
+    "moment_text",
+    "raw_text",
+    "records_after",
+    "records_of",
+    "stream_records",
+)
 
 Record: TypeAlias = Sequence[Any]
 
-_LARGEST = 2000
+_LARGEST = 1000
 _SMALLEST = 16
 _COMFORTABLE = 4_000_000
 
@@ -42,7 +52,7 @@ class Pager:
 class _Blob(UserDefinedType[bytes]):
     cache_ok = True
 
-    def get_col_spec(self, **kw: Any) -> str:
+    def get_col_spec(self, **kw: Any) -> str:  # noqa: ARG002
         """Name the type."""
         return "BLOB"
 
@@ -71,6 +81,18 @@ def moment_of(stored: Any) -> datetime:
 def moment_text(stored: Any) -> str:
     """Return a stored moment as text, the same on both databases."""
     return utc_text(stored) if isinstance(stored, datetime) else str(stored)
+
+
+def records_of(numbers: Sequence[int], dialect: str) -> Select[Any]:
+    """Return the statement for all records of some streams, in order of (stream, version)."""
+    statement = select(*_columns(dialect)).where(events.c.stream.in_(numbers))
+    return statement.order_by(events.c.stream, events.c.version)
+
+
+def changed_streams(after: int, upto: int | None = None) -> Select[Any]:
+    """Return the statement for the numbers of the streams with events at ``after`` < position (<= ``upto``)."""
+    statement = select(events.c.stream).where(events.c.position > after).distinct()
+    return statement if upto is None else statement.where(events.c.position <= upto)
 
 
 async def records_after(store: Store, after: int, upto: int, pager: Pager) -> Sequence[Record]:

@@ -8,7 +8,7 @@ the whole database can also rewrite the chain: keep the newest digest elsewhere 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from events.records import Pager, Record, moment_text, records_after
 from events.schema import Utc, seals
 from events.store import Store
 
-__all__ = ("GENESIS", "Seal", "SealProblem", "SealReport", "check_seals", "last_seal", "seal")
+__all__ = ("GENESIS", "CheckedSeal", "Seal", "check_seals", "last_seal", "seal")
 
 GENESIS = "0" * 64
 """What stands for the digest before the first seal."""
@@ -39,24 +39,11 @@ class Seal(msgspec.Struct, frozen=True):
     digest: str
 
 
-class SealProblem(msgspec.Struct, frozen=True):
-    """A seal that the log no longer matches; ``position`` is the last one it covers."""
+class CheckedSeal(msgspec.Struct, frozen=True):
+    """A seal, and how the log fails to match it; None: it is as it was."""
 
-    position: int
-    message: str
-
-
-class SealReport(msgspec.Struct, frozen=True):
-    """What :func:`check_seals` found.
-
-    :ivar problems: none: every sealed record is as it was
-    :ivar records: how many records the seals cover
-    :ivar last: the newest seal, None where there is none: its digest kept elsewhere anchors the whole log
-    """
-
-    problems: tuple[SealProblem, ...]
-    records: int
-    last: Seal | None
+    seal: Seal
+    problem: str | None
 
 
 async def seal(log: EventLog) -> int:
@@ -150,28 +137,18 @@ class _Digest:
         return Seal(last, first, self.count, self.previous, state.hexdigest())
 
 
-async def check_seals(log: EventLog, progress: Callable[[int], None] | None = None, after: int = 0) -> SealReport:
-    """Compute the chain again and compare. Memory stays flat; seals made meanwhile are checked too.
+async def check_seals(log: EventLog, after: int = 0) -> AsyncGenerator[CheckedSeal, None]:
+    """Compute the chain again and yield each seal with what is wrong with it. Memory stays flat.
 
-    :param progress: called after each seal with its last position
     :param after: begin behind the seal that ends there (it was checked before)
     :raises LogUnavailable: if the log cannot be read
     """
     before = await _seal_ending_at(log.store, after)
-    problems: list[SealProblem] = []
-    records = 0
     pager = Pager()
-    while True:
-        page = await log.store.read(_chain().where(seals.c.last > after).order_by(seals.c.last).limit(256))
+    while page := await log.store.read(_chain().where(seals.c.last > after).order_by(seals.c.last).limit(256)):
         for link in [Seal(*row) for row in page]:
-            found, count = await _check_link(log.store, before, link, pager)
-            problems += found
-            records += count
+            yield CheckedSeal(link, await _check_link(log.store, before, link, pager))
             before, after = link, link.last
-            if progress is not None:
-                progress(after)
-        if not page:
-            return SealReport(tuple(problems), records, before)
 
 
 async def _seal_ending_at(store: Store, position: int) -> Seal | None:
@@ -179,22 +156,17 @@ async def _seal_ending_at(store: Store, position: int) -> Seal | None:
     return Seal(*rows[0]) if rows else None
 
 
-async def _check_link(store: Store, before: Seal | None, link: Seal, pager: Pager) -> tuple[list[SealProblem], int]:
+async def _check_link(store: Store, before: Seal | None, link: Seal, pager: Pager) -> str | None:
     previous, first = (before.digest, before.last + 1) if before else (GENESIS, 1)
     if link.previous != previous or link.first != first:
-        return [SealProblem(link.last, "the seal does not follow the one before it: a seal is missing or changed")], 0
+        return "the seal does not follow the one before it: a seal is missing or was changed"
     chain = _Digest(previous)
     last = first - 1
-    while last < link.last:
-        records = await records_after(store, last, link.last, pager)
-        if not records:
-            break
+    while last < link.last and (records := await records_after(store, last, link.last, pager)):
         chain.add(records)
         last = records[-1][0]
     if chain.count != link.count:
-        text = f"{link.count} records were sealed in positions {first} to {link.last}, {chain.count} are there"
-        return [SealProblem(link.last, text)], chain.count
+        return f"{link.count} records were sealed in positions {first} to {link.last}, {chain.count} are there"
     if chain.seal(first, link.last).digest != link.digest:
-        text = f"positions {first} to {link.last} no longer give their seal: a record was changed"
-        return [SealProblem(link.last, text)], chain.count
-    return [], chain.count
+        return f"positions {first} to {link.last} no longer give their seal: a record was changed"
+    return None

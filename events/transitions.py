@@ -5,6 +5,8 @@ Nobody else compares statuses. The SQL guards are generated from :func:`requirem
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -128,44 +130,60 @@ def kind_of(event: ToolEvent) -> str:
     return str(event.__struct_config__.tag)
 
 
+_OPEN: tuple[Status, ...] = ("proposed",)
+_PROPOSED = Requirement(status=None, gives="proposed", gate="open")
+_PAUSES: Mapping[PauseType, Requirement] = MappingProxyType(
+    {
+        pause_type: Requirement(
+            status=_OPEN,
+            phases=phases,
+            not_late=True,
+            gives="proposed",
+            gate="paused",
+            pause_type=pause_type,
+            repeatable=True,
+        )
+        for pause_type, phases in _PAUSABLE.items()
+    }
+)
+_APPROVED = Requirement(
+    status=_OPEN,
+    phases=frozenset({_FOR_APPROVAL}),
+    not_late=True,
+    gives="proposed",
+    gate="approved",
+    repeatable=True,
+)
+_DENIALS: Mapping[str, Requirement] = MappingProxyType(
+    {reason: Requirement(status=_OPEN, phases=phases, gives="denied") for reason, phases in _DENIABLE.items()}
+)
+_EXECUTED = Requirement(status=_OPEN, phases=frozenset({"open", "claimed", _FOR_CLIENT}), gives="executed")
+_FAILED = Requirement(status=_OPEN, phases=frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT}), gives="failed")
+_CONFIRMED = Requirement(status=("executed",), gives="confirmed")
+_LATE = Requirement(status=STATUSES, gives=None, repeatable=True)
+
+
 def requirement(event: ToolEvent) -> Requirement:
     """Return the law's row for this event."""
-    open_status: tuple[Status, ...] = ("proposed",)
     match event:
         case Proposed():
-            return Requirement(status=None, gives="proposed", gate="open")
+            return _PROPOSED
+        case Executed():
+            return _EXECUTED
+        case Failed():
+            return _FAILED
         case Paused(pause_type=pause_type):
-            return Requirement(
-                status=open_status,
-                phases=_PAUSABLE[pause_type],
-                not_late=True,
-                gives="proposed",
-                gate="paused",
-                pause_type=pause_type,
-                repeatable=True,
-            )
+            return _PAUSES[pause_type]
         case Approved():
-            return Requirement(
-                status=open_status,
-                phases=frozenset({_FOR_APPROVAL}),
-                not_late=True,
-                gives="proposed",
-                gate="approved",
-                repeatable=True,
-            )
+            return _APPROVED
         case Resumed():
             return _resumption(event)
         case Denied(reason=reason):
-            return Requirement(status=open_status, phases=_DENIABLE[reason], gives="denied")
-        case Executed():
-            return Requirement(status=open_status, phases=frozenset({"open", "claimed", _FOR_CLIENT}), gives="executed")
-        case Failed():
-            phases: frozenset[Phase] = frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT})
-            return Requirement(status=open_status, phases=phases, gives="failed")
+            return _DENIALS[reason]
         case Confirmed():
-            return Requirement(status=("executed",), gives="confirmed")
+            return _CONFIRMED
         case LateOutcome():
-            return Requirement(status=STATUSES, gives=None, repeatable=True)
+            return _LATE
 
 
 def _resumption(event: Resumed) -> Requirement:

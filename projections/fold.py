@@ -5,7 +5,6 @@ Independent on purpose of ``attempts.py``, which says the same in changes to col
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec.structs import force_setattr, replace
 
 from events.codec import Codec, encode_json
 from events.errors import TransitionRejected
-from events.transitions import advance, kind_of, requirement
+from events.transitions import advance, kind_of
 from events.types import (
     Approved,
     Confirmed,
@@ -43,13 +42,11 @@ def fold_row(row: AttemptRow | None, recorded: Recorded[ToolEvent]) -> AttemptRo
         if not isinstance(event, Proposed):
             raise TransitionRejected(recorded.key, kind_of(event), "not there yet")
         return _begun(recorded, event)
-    gate = requirement(event).gate
     return replace(
         row,
         status=after.status,
         gate=after.gate,
         pause_type=after.pause_type,
-        expires_at=row.expires_at if gate is None else _expiry(event),
         late=after.late,
         updated_at=recorded.recorded_at,
         version=after.version,
@@ -97,10 +94,6 @@ def _begun(recorded: Recorded[ToolEvent], event: Proposed) -> AttemptRow:
     )
 
 
-def _expiry(event: ToolEvent) -> datetime | None:
-    return event.expires_at if isinstance(event, Paused) else None
-
-
 def _said(row: AttemptRow, event: ToolEvent) -> dict[str, Any]:
     """Return what the event says besides its transition."""
     match event:
@@ -116,11 +109,17 @@ def _said(row: AttemptRow, event: ToolEvent) -> dict[str, Any]:
         case Denied():
             return {"error": f"{event.reason}: {event.message}", "rule": _rule(row, event)}
         case Paused():
-            return {"fingerprint": event.new_fingerprint or row.fingerprint, "rule": _rule(row, event)}
+            return {
+                "fingerprint": event.new_fingerprint or row.fingerprint,
+                "rule": _rule(row, event),
+                "expires_at": event.expires_at,
+            }
+        case Approved(arguments=msgspec.UnsetType()):
+            return {"expires_at": None}
         case Approved():
-            return {} if isinstance(event.arguments, msgspec.UnsetType) else {"arguments": event.arguments}
+            return {"expires_at": None, "arguments": event.arguments}
         case Resumed():
-            return {"worker": event.worker}
+            return {"expires_at": None, "worker": event.worker}
         case _:
             return {}
 

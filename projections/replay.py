@@ -1,0 +1,205 @@
+"""The work of ``rebuild``: fill a second table stream by stream, catch up with what is appended meanwhile, swap.
+
+Rows only ever get newer (by version), so that a page may be written twice and nothing depends on who was faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import anyio
+from sqlalchemy import Connection, delete, inspect, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from events.errors import Conflict, LogUnavailable, SchemaMismatch
+from events.log import EventLog
+from events.records import Pager, changed_streams, records_of
+from events.schema import checkpoints
+from projections.columns import COLUMN_NAMES, bound_values
+from projections.fold import TextCodec
+from projections.report import Problem, Report
+from projections.schema import attempts
+from projections.streams import StreamFold, fold_streams
+from projections.swap import SHADOW, create_shadow, drop_shadow, lock_live, swap_tables
+
+__all__ = ("Replay",)
+
+_CHECKPOINT = f"rebuild:{attempts.name}"
+_WINDOW = 1000
+_ROUNDS = 20
+_TRIES = 5
+
+
+class Replay:
+    """One rebuild: ``begin``, ``fill``, then ``finish`` or ``abandon``."""
+
+    def __init__(self, log: EventLog, progress: Callable[[int, int], None]) -> None:
+        self.log = log
+        self.store = log.store
+        self.problems: list[Problem] = []
+        self._progress = progress
+        self._codec = TextCodec(log.codec)
+        self._head = self._filled = 0
+        self._events = self._streams = self._unknown = 0
+
+    async def begin(self) -> None:
+        """Make the second table, or find the one that an interrupted rebuild left behind."""
+        head = await self.log.head()
+
+        def prepare(connection: Connection) -> tuple[int, int]:
+            _require_known_columns(connection)
+            started = connection.execute(_started()).scalar()
+            if started is not None and create_shadow(connection, fresh=False):
+                filled = connection.exec_driver_sql(f"SELECT coalesce(max(stream), 0) FROM {SHADOW}")  # noqa: S608
+                return started, filled.scalar_one()
+            create_shadow(connection, fresh=True)
+            connection.execute(_start(head, connection.dialect.name))
+            return head, 0
+
+        self._head, self._filled = await self.store.transact(prepare)
+
+    async def fill(self) -> None:
+        """Fold every stream up to where the log was at the beginning; stops filling when one cannot be folded."""
+        folds: list[StreamFold] = []
+        pages = fold_streams(self.store, self._codec, self._filled, self._head, Pager())
+        async with aclosing(pages):
+            async for page in pages:
+                folds = self._count(page)
+                if folds and not self.problems:
+                    await self.store.transact(partial(self._put, folds=folds))
+                if page:
+                    self._progress(page[-1].stream, self._head)
+        self._progress(self._head, self._head)
+
+    def _count(self, folds: Sequence[StreamFold]) -> list[StreamFold]:
+        for fold in folds:
+            self._events += fold.version
+            self._unknown += fold.unknown
+            self.problems += fold.problems
+        self._streams += len(folds)
+        return list(folds)
+
+    def _put(self, connection: Connection, folds: Sequence[StreamFold]) -> None:
+        """Write folded rows; of calls that this release knows only in part, the live row is kept."""
+        self._require_ours(connection)
+        rows = [bound_values(fold.row, self.store.dialect) for fold in folds if fold.whole and fold.row is not None]
+        if rows:
+            connection.exec_driver_sql(_upsert(self.store.dialect), rows)
+        for fold in folds:
+            if not fold.whole:
+                connection.exec_driver_sql(_keep(self.store.dialect), (fold.stream,))
+
+    def _require_ours(self, connection: Connection) -> None:
+        if connection.execute(_started().with_for_update()).scalar() != self._head:
+            raise Conflict("another rebuild finished first: this one has stopped; run verify")
+
+    async def finish(self) -> None:
+        """Catch up with the log until little is left, then bring the rest and swap, in one transaction."""
+        cursor = self._head
+        for _ in range(_ROUNDS):
+            head = await self.log.head()
+            await self._catch_up(cursor, head)
+            settled, cursor = head - cursor, head
+            if settled < _WINDOW:
+                break
+        for tries in range(1, _TRIES + 1):
+            try:
+                await self.store.transact(partial(self._swap, cursor=cursor))
+            except LogUnavailable:
+                # Somebody reads the live table for long; waiting on would hold up every append behind us.
+                if self.problems or tries == _TRIES:
+                    raise
+                await anyio.sleep(0.2 * tries)
+            else:
+                break
+
+    async def _catch_up(self, after: int, upto: int) -> None:
+        while after < upto:
+            end = min(after + _WINDOW, upto)
+            numbers = [row[0] for row in await self.store.read(changed_streams(after, end))]
+            await self.store.transact(partial(self._refold, numbers=numbers))
+            after = end
+
+    def _refold(self, connection: Connection, numbers: Sequence[int]) -> None:
+        for start in range(0, len(numbers), 100):
+            folds: dict[int, StreamFold] = {}
+            for record in connection.execute(records_of(numbers[start : start + 100], self.store.dialect)):
+                fold = folds.get(record[1]) or folds.setdefault(record[1], StreamFold(self._codec, record[1]))
+                fold.add(record)
+            self.problems += [problem for fold in folds.values() for problem in fold.problems]
+            self._put(connection, list(folds.values()))
+
+    def _swap(self, connection: Connection, cursor: int) -> None:
+        lock_live(connection)
+        self._require_ours(connection)
+        self._refold(connection, [row[0] for row in connection.execute(changed_streams(cursor))])
+        if self.problems:
+            return
+        swap_tables(connection)
+        connection.execute(delete(checkpoints).where(checkpoints.c.name == _CHECKPOINT))
+
+    async def abandon(self) -> None:
+        """Remove the second table."""
+
+        def remove(connection: Connection) -> None:
+            drop_shadow(connection)
+            connection.execute(delete(checkpoints).where(checkpoints.c.name == _CHECKPOINT))
+
+        await self.store.transact(remove)
+
+    def report(self) -> Report:
+        """Return what was done."""
+        return Report(
+            ok=not self.problems,
+            problems=tuple(self.problems[:1000]),
+            more=len(self.problems[1000:]),
+            events=self._events,
+            streams=self._streams,
+            unknown=self._unknown,
+            head=self._head,
+        )
+
+
+def _require_known_columns(connection: Connection) -> None:
+    there = {column["name"] for column in inspect(connection).get_columns(attempts.name)}
+    if strange := sorted(there - set(COLUMN_NAMES)):
+        raise SchemaMismatch(
+            f"{attempts.name} has columns that this release does not know ({', '.join(strange)}): "
+            "rebuild with the newer release"
+        )
+
+
+def _started() -> Any:
+    return select(checkpoints.c.position).where(checkpoints.c.name == _CHECKPOINT)
+
+
+def _start(head: int, dialect: str) -> Any:
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    values = {"position": head, "updated_at": datetime.now(UTC)}
+    return (
+        insert(checkpoints)
+        .values(name=_CHECKPOINT, **values)
+        .on_conflict_do_update(index_elements=["name"], set_=values)
+    )
+
+
+def _upsert(dialect: str) -> str:
+    marks = ", ".join("?" if dialect == "sqlite" else f"${number}" for number in range(1, len(COLUMN_NAMES) + 1))
+    columns = ", ".join(COLUMN_NAMES)
+    return f"INSERT INTO {SHADOW} ({columns}) VALUES ({marks}) {_newer()}"  # noqa: S608
+
+
+def _keep(dialect: str) -> str:
+    columns = ", ".join(COLUMN_NAMES)
+    mark = "?" if dialect == "sqlite" else "$1"
+    chosen = f"SELECT {columns} FROM {attempts.name} WHERE stream = {mark}"  # noqa: S608
+    return f"INSERT INTO {SHADOW} ({columns}) {chosen} {_newer()}"
+
+
+def _newer() -> str:
+    sets = ", ".join(f"{name} = excluded.{name}" for name in COLUMN_NAMES if name != "stream")
+    return f"ON CONFLICT (stream) DO UPDATE SET {sets} WHERE excluded.version > {SHADOW}.version"
