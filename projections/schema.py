@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Inte
 
 from events.schema import Key, Utc
 
-__all__ = ("HEAD", "attempts", "metadata")
+__all__ = ("HEAD", "attempts", "metadata", "parked")
 
 HEAD = "0001"
 """The newest revision of this package's migration chain that this release knows."""
@@ -64,3 +64,13 @@ Index(
     sqlite_where=attempts.c.status == "proposed",
     postgresql_where=attempts.c.status == "proposed",
 )
+
+parked = Table(
+    "projection_parked",
+    metadata,
+    Column("projection", Key(), primary_key=True),
+    Column("position", BigInteger, primary_key=True),
+    Column("error", Text, nullable=False),
+    Column("parked_at", Utc, nullable=False),
+)
+"""Events that a read model could not take in: passed over, kept here with the reason, until the read model is reset."""

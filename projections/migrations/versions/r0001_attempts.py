@@ -35,6 +35,13 @@ def upgrade() -> None:
         sqlite_where=is_open,
         postgresql_where=is_open,
     )
+    op.create_table(
+        "projection_parked",
+        sa.Column("projection", key(), primary_key=True),
+        sa.Column("position", sa.BigInteger(), primary_key=True),
+        sa.Column("error", sa.Text(), nullable=False),
+        sa.Column("parked_at", utc(), nullable=False),
+    )
     if op.get_bind().dialect.name == "postgresql":
         function = Path(__file__).parent.parent / "sql" / "append_1.sql"
         op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))
