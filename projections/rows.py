@@ -16,7 +16,7 @@ from events.schema import streams
 from projections.row import AttemptRow
 from projections.schema import attempts
 
-__all__ = ("read_attempt", "read_message")
+__all__ = ("decoded", "read_attempt", "read_message")
 
 
 async def read_attempt(log: EventLog, key: str, user_id: str | None) -> AttemptRow | None:
@@ -25,7 +25,7 @@ async def read_attempt(log: EventLog, key: str, user_id: str | None) -> AttemptR
     :raises LogUnavailable: if the database cannot be read, or the row is damaged
     """
     rows = await log.store.read(_of_streams().where(streams.c.tenant == tenant_column(user_id), streams.c.key == key))
-    return _decoded(rows[0]) if rows else None
+    return decoded(rows[0]) if rows else None
 
 
 async def read_message(log: EventLog, message_id: str, user_id: str | None) -> list[AttemptRow]:
@@ -46,14 +46,15 @@ async def read_message(log: EventLog, message_id: str, user_id: str | None) -> l
         turn,
     )
     rows = await log.store.read(statement.order_by(attempts.c.stream))
-    return [_decoded(row) for row in rows]
+    return [decoded(row) for row in rows]
 
 
 def _of_streams() -> Any:
     return select(*attempts.c).join_from(streams, attempts, attempts.c.stream == streams.c.stream)
 
 
-def _decoded(columns: Sequence[Any]) -> AttemptRow:
+def decoded(columns: Sequence[Any]) -> AttemptRow:
+    """Return a row of the table, its columns in the table's order. :raises LogUnavailable: if the row is damaged"""
     names = AttemptRow.__struct_fields__
     row = dict(zip(names, columns, strict=True))
     row["user_id"] = tenant_of(row["user_id"])
