@@ -22,7 +22,7 @@ from events.migration import Chain, upgrade
 from events.sqlite_writer import SqliteWriter
 from events.store import InlineProjection, Unit, Verdict
 
-__all__ = ("Durability", "SqliteStore", "open_sqlite")
+__all__ = ("Durability", "SqliteStore", "migrate_sqlite", "open_sqlite")
 
 _READERS = 4
 _POLL = 0.05
@@ -206,7 +206,7 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(path: str, chains: Sequence[Chain]) -> sqlite3.Connection:
+def _prepare(path: str, chains: Sequence[Chain]) -> tuple[sqlite3.Connection, list[str]]:
     if path != ":memory:" and not Path(path).absolute().parent.is_dir():
         raise LogUnavailable(f"SQLite database {path}: its folder does not exist; make it first, or give another path")
     connection = _connect(path)
@@ -214,7 +214,7 @@ def _prepare(path: str, chains: Sequence[Chain]) -> sqlite3.Connection:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
         with engine.connect() as migrating:
-            upgrade(migrating, chains)
+            applied = upgrade(migrating, chains)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA recursive_triggers=ON")
@@ -222,7 +222,7 @@ def _prepare(path: str, chains: Sequence[Chain]) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, applied
 
 
 async def open_sqlite(path: str, projection: InlineProjection, chains: Sequence[Chain]) -> SqliteStore:
@@ -231,10 +231,25 @@ async def open_sqlite(path: str, projection: InlineProjection, chains: Sequence[
     :raises LogUnavailable: if the file cannot be opened or written
     :raises SchemaMismatch: if it belongs to another application, or to a newer release that this one cannot serve
     """
+    connection, _ = await _prepared(path, chains)
+    return SqliteStore(path, connection, projection)
+
+
+async def migrate_sqlite(path: str, chains: Sequence[Chain]) -> list[str]:
+    """Make the database or bring it up to this release, and return the revisions applied; see ``migration.upgrade``.
+
+    :raises LogUnavailable: if the file cannot be opened or written
+    :raises SchemaMismatch: if it belongs to another application, or to a newer release that this one cannot serve
+    """
+    connection, applied = await _prepared(path, chains)
+    connection.close()
+    return applied
+
+
+async def _prepared(path: str, chains: Sequence[Chain]) -> tuple[sqlite3.Connection, list[str]]:
     try:
-        connection = await anyio.to_thread.run_sync(_prepare, path, chains)
+        return await anyio.to_thread.run_sync(_prepare, path, chains)
     except SchemaMismatch:
         raise
     except (sqlite3.Error, sqlalchemy.exc.DBAPIError) as error:
         raise unavailable(path, error) from error
-    return SqliteStore(path, connection, projection)
