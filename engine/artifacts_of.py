@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import isawaitable
-from typing import Any
+from itertools import islice
+from typing import Any, Final, TypeVar
 
+from engine.cleaning import RESULT_TEXT
 from engine.contract import Tool
 from events.types import Artifact
 
 __all__ = ("artifact_id_of", "artifacts_of")
+
+T = TypeVar("T")
+_MOST: Final = 1000
 
 
 async def artifact_id_of(tool: Tool, action_name: str, arguments: Mapping[str, Any]) -> str | None:
@@ -17,29 +22,34 @@ async def artifact_id_of(tool: Tool, action_name: str, arguments: Mapping[str, A
 
     None where there is no such hook, no id, or the hook fails: naming a file never costs a finished call its result.
     """
-    return _trimmed(await _ask(tool, "get_artifact_id", action_name, arguments))
+    return await _ask(tool, "get_artifact_id", action_name, arguments, _trimmed)
 
 
 async def artifacts_of(tool: Tool, action_name: str, arguments: Mapping[str, Any]) -> tuple[Artifact, ...]:
     """Return the files that ``tool.get_artifacts(action_name, **arguments)`` lists; entries without an id are left out.
 
-    Empty where there is no such hook, nothing listed, or the hook fails.
+    Empty where there is no such hook, nothing listed, or the hook fails; at most a thousand.
     """
-    listed = await _ask(tool, "get_artifacts", action_name, arguments)
-    if not isinstance(listed, Iterable) or isinstance(listed, str | bytes | Mapping):
-        return ()
-    return tuple(artifact for entry in listed if (artifact := _artifact(entry)) is not None)
+    return await _ask(tool, "get_artifacts", action_name, arguments, _listed) or ()
 
 
-async def _ask(tool: Tool, hook: str, action_name: str, arguments: Mapping[str, Any]) -> Any:
+async def _ask(
+    tool: Tool, hook: str, action_name: str, arguments: Mapping[str, Any], read: Callable[[Any], T | None]
+) -> T | None:
     method = getattr(tool, hook, None)
     if method is None:
         return None
     try:
         answer = method(action_name, **arguments)
-        return await answer if isawaitable(answer) else answer
+        return read(await answer if isawaitable(answer) else answer)
     except Exception:  # a hook is the tool's own code, and the call it belongs to has succeeded already
         return None
+
+
+def _listed(answer: Any) -> tuple[Artifact, ...]:
+    if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
+        return ()
+    return tuple(artifact for entry in islice(answer, _MOST) if (artifact := _artifact(entry)) is not None)
 
 
 def _artifact(entry: Any) -> Artifact | None:
@@ -61,8 +71,8 @@ def _trimmed(value: Any) -> str | None:
         or (isinstance(value, Iterable) and not isinstance(value, str))
     ):
         return None
-    return str(value).strip() or None
+    return RESULT_TEXT.clean(str(value)).strip() or None
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    return RESULT_TEXT.clean(value) if isinstance(value, str) else None
