@@ -1,0 +1,3 @@
+"""The command line, ``calljournal``: a file per group of commands."""
+
+__all__ = ()

@@ -1,0 +1,59 @@
+"""Opening the journal for a command."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from events.errors import LogUnavailable
+from events.log import EventLog
+
+__all__ = ("migrated", "opened", "sqlite_file")
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[EventLog]:
+    """Open the log of a database that is there already, without an engine, and close it.
+
+    :raises LogUnavailable: if there is none, or it cannot be reached
+    :raises SchemaMismatch: if its tables do not fit this release
+    :raises Refused: if the URL is of no known form
+    """
+    from engine.migration import CHAINS
+    from events.opening import open_log
+    from projections.attempts import AttemptsProjection
+
+    file = sqlite_file(url)
+    # Looking into a journal must not make one where a name was mistyped.
+    if file is not None and not file.exists():
+        raise LogUnavailable(
+            f"there is no journal {str(file)!r}; `calljournal run` makes one, or name another with --database"
+        )
+    log = await open_log(url, AttemptsProjection(), CHAINS)
+    try:
+        yield log
+    finally:
+        with anyio.CancelScope(shield=True):
+            await log.aclose()
+
+
+async def migrated(url: str) -> list[str]:
+    """Bring a database's tables up to this release, and return the revisions applied.
+
+    :raises Unavailable: if it cannot be reached, is foreign, or of a newer release
+    :raises Refused: if the URL is of no known form
+    """
+    from engine.migration import CHAINS
+    from events.opening import migrate
+
+    return await migrate(url, CHAINS)
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file that a URL names, None where it names no file."""
+    scheme, _, rest = url.partition("://")
+    path = rest.removeprefix("/")
+    return Path(path) if scheme == "sqlite" and path not in ("", ":memory:") else None

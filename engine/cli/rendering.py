@@ -1,0 +1,153 @@
+"""Events and calls as people read them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from engine.cli.catalogue import CatalogueEntry
+from engine.cli.finding import Finding
+from engine.cli.plain import json_text, one_line
+from events.transitions import describe, kind_of
+from events.types import (
+    Approved,
+    Confirmed,
+    Denied,
+    Executed,
+    Failed,
+    LateOutcome,
+    Paused,
+    Proposed,
+    Resumed,
+    ToolEvent,
+)
+from projections.row import AttemptRow
+
+__all__ = ("attempts_table", "catalogue_table", "event_line", "finding_lines", "table_of")
+
+_COLOURS: Final = MappingProxyType(
+    {
+        "proposed": "cyan",
+        "paused": "yellow",
+        "denied": "red",
+        "executed": "green",
+        "failed": "red",
+        "approved": "green",
+        "resumed": "cyan",
+        "confirmed": "blue",
+        "late_outcome": "magenta",
+        "error": "yellow",
+    }
+)
+
+
+def event_line(event: ToolEvent, width: int, moment: datetime | None = None, replayed: bool = False) -> Text:
+    """Return an event as one line; what a person must act on is whole, the rest is cut to the width."""
+    kind = kind_of(event)
+    line = Text()
+    line.append(f"{event.position or '-':>6} ", style="dim")
+    if moment is not None:
+        line.append(f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} ", style="dim")
+    shown = f"executed ({event.status})" if isinstance(event, Executed) and event.status == "error" else kind
+    colour = _COLOURS["error" if shown != kind else kind]
+    line.append(f"{shown:<10}", style="dim" if replayed else f"bold {colour}")
+    line.append(f" {one_line(event.llm_name) or '(no name)'}", style="bold")
+    detail = one_line(_detail(event))
+    if detail:
+        line.append(f"  {detail}")
+    if replayed:
+        line.append("  (recorded before)", style="dim italic")
+    if not isinstance(event, Failed | Denied | Paused):
+        line.truncate(max(width, 40), overflow="ellipsis")
+    return line
+
+
+def _detail(event: ToolEvent) -> str:
+    match event:
+        case Proposed():
+            return json_text(event.arguments) if event.raw is None else event.raw[:1000]
+        case Executed():
+            return f"{event.preview}  [{_seconds(event.duration)}]"
+        case Failed():
+            return f"{event.kind}: {event.message}"
+        case Denied():
+            return f"{event.reason}: {event.message}"
+        case Paused():
+            return f"{event.pause_type}: {event.reason}"
+        case Approved():
+            return f"by {event.by}"
+        case Resumed():
+            return f"by {event.worker}"
+        case LateOutcome():
+            return kind_of(event.outcome)
+        case Confirmed():
+            return ""
+
+
+def _seconds(duration: float) -> str:
+    return f"{duration * 1000:.1f} ms" if duration < 1 else f"{duration:.1f} s"
+
+
+def attempts_table(rows: Iterable[AttemptRow], all_tenants: bool) -> Table:
+    """Return the state of calls as a table."""
+    titles = ("position", *(("user",) if all_tenants else ()), "key", "call", "state", "result", "updated (UTC)")
+    table = table_of(*titles)
+    for row in rows:
+        state = describe(row.attempt)
+        shown = row.error if row.error is not None else json_text(row.result) if row.result_status else ""
+        cells = [
+            Text(str(row.position), style="dim"),
+            *((Text(one_line(row.user_id or "-")),) if all_tenants else ()),
+            Text(one_line(row.key)),
+            Text(one_line(f"{row.tool_name}.{row.action_name}"), style="bold"),
+            Text(state, style=_COLOURS["error" if row.result_status == "error" else row.status]),
+            _short(shown, 60),
+            Text(f"{row.updated_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}", style="dim"),
+        ]
+        table.add_row(*cells)
+    return table
+
+
+def catalogue_table(entries: Iterable[CatalogueEntry]) -> Table:
+    """Return the catalogue as a table."""
+    table = table_of("tool", "actions", "effect", "default", "needs", "about")
+    for entry in entries:
+        marks = [word for word, holds in (("internal", entry.internal), ("a user", entry.user_scoped)) if holds]
+        table.add_row(
+            Text(one_line(entry.name), style="bold"),
+            Text(one_line(", ".join(entry.actions))),
+            entry.effect,
+            "yes" if entry.default_on else "",
+            Text(one_line(", ".join((*marks, *entry.needs)))),
+            Text(one_line(entry.description), style="dim"),
+        )
+    return table
+
+
+def finding_lines(finding: Finding) -> Iterable[Text]:
+    """Return a finding as a line, and what to do about it as a second one."""
+    mark, style = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "fault": ("FAULT", "bold red")}[
+        finding.level
+    ]
+    yield Text.assemble((f"{mark:<8}", style), (one_line(finding.subject), "bold"), f"  {one_line(finding.message)}")
+    if finding.advice:
+        yield Text(f"        {one_line(finding.advice)}", style=style)
+
+
+def _short(text: str, limit: int) -> Text:
+    cut = Text(one_line(text[: 4 * limit]))
+    cut.truncate(limit, overflow="ellipsis")
+    return cut
+
+
+def table_of(*titles: str) -> Table:
+    """Return an empty table with these columns."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table

@@ -1,0 +1,68 @@
+"""``calljournal run``: a provider's response in, its calls carried out, their events as they happen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+import click
+
+from engine.cli.failure import DONE, NO, Interrupted
+from engine.cli.options import Choice, taking
+from engine.cli.response import FAMILIES, Turn, read_turn
+
+__all__ = ("run",)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--family", type=click.Choice(FAMILIES), help="Whose response it is; else told by its shape.")
+@click.option("--message", metavar="ID", help="The turn; else the response's own id, else one made of its content.")
+@click.option("--conversation", metavar="ID", help="The conversation it belongs to.")
+@click.option("--headless", is_flag=True, help="Nobody watches: what would ask somebody is denied.")
+@taking("database", "user", "tools", "as_json")
+def run(
+    choice: Choice,
+    file: str,
+    family: str | None,
+    message: str | None,
+    conversation: str | None,
+    headless: bool,
+) -> int:
+    """Carry out a provider's tool calls.
+
+    FILE is the whole response as JSON; - reads standard input. Each event is printed once it is in the journal. The
+    same file again gives what is recorded, and runs nothing twice. Exit code 1: a call failed, was denied, or waits.
+    """
+    turn = read_turn(file, family, message)
+    try:
+        completed = anyio.run(partial(_carry_out, choice, turn, conversation, headless))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; what had begun is recorded (calljournal attempts --message {turn.message_id}), "
+            "and the same command goes on with the rest"
+        ) from None
+    return DONE if completed else NO
+
+
+async def _carry_out(choice: Choice, turn: Turn, conversation: str | None, headless: bool) -> bool:
+    from engine.cli.catalogue import read_catalogue
+    from engine.cli.output import Output, note
+    from engine.cli.stream import EventStream
+    from engine.context import CallContext
+    from engine.engine import Engine
+    from engine.settings import Settings
+
+    catalogue = await read_catalogue(choice.tools)
+    for problem in catalogue.problems:
+        note(f"{problem.source} is left out: {problem.reason}")
+    context = CallContext(
+        user_id=choice.user, message_id=turn.message_id, conversation_id=conversation, headless=headless
+    )
+    settings = Settings(tools_path=choice.tools)
+    async with Engine.open(choice.url, rows=catalogue.rows, settings=settings) as engine:
+        stream = EventStream(Output(choice), await engine.log.head())
+        await stream.begin(turn)
+        for call in turn.calls:
+            await stream.show(engine.execute(call, context))
+        return await stream.end(turn)
