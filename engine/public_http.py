@@ -11,7 +11,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from ipaddress import ip_address
 from typing import Any, Final, TypeAlias
@@ -79,24 +79,27 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-async def fetch(url: str, policy: FetchPolicy, resolver: Resolver = resolve) -> Fetched:
+async def fetch(
+    url: str, policy: FetchPolicy, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
+) -> Fetched:
     """GET a page, following redirects; each hop is checked anew.
 
+    :param tls: whose certificates are trusted; None: the public authorities'
     :raises UnsafeAddress: if the URL or a redirect's target may not be opened; nothing was connected to
     :raises TooLarge: if the body is larger than the policy allows
     :raises FetchError: if there is no such host, no connection, no whole response in time, or no end of redirects
     """
     try:
         with anyio.fail_after(policy.deadline):
-            return await _follow(_parsed(url), policy, resolver)
+            return await _follow(_parsed(url), policy, resolver, tls)
     except TimeoutError:
         raise FetchError(f"it took longer than {policy.deadline:g} s") from None
 
 
-async def _follow(url: httpx.URL, policy: FetchPolicy, resolver: Resolver) -> Fetched:
+async def _follow(url: httpx.URL, policy: FetchPolicy, resolver: Resolver, tls: ssl.SSLContext | None) -> Fetched:
     for _ in range(policy.redirects + 1):
         addresses = await _checked(url, policy, resolver)
-        async with _opened(url, addresses) as response:
+        async with _opened(url, addresses, tls) as response:
             if response.status_code not in _REDIRECTS:
                 return await _read(url, response, policy.largest)
             target = response.headers.get("location")
@@ -173,14 +176,16 @@ def _port_of(url: httpx.URL) -> int:
 
 
 @asynccontextmanager
-async def _opened(url: httpx.URL, addresses: Sequence[Address]) -> AsyncIterator[httpx.Response]:
+async def _opened(
+    url: httpx.URL, addresses: Sequence[Address], tls: ssl.SSLContext | None
+) -> AsyncIterator[httpx.Response]:
     """Open the URL at the first of its addresses that answers; the body is not read yet.
 
     :raises FetchError: if none does
     """
     client = httpx.AsyncClient(
         # Plain http has nothing to verify, and loading the certificates takes 20 ms.
-        verify=_tls() if url.scheme == "https" else False,
+        verify=(tls or _public_authorities()) if url.scheme == "https" else False,
         trust_env=False,
         follow_redirects=False,
         timeout=httpx.Timeout(None, connect=_CONNECT),
@@ -197,7 +202,7 @@ async def _opened(url: httpx.URL, addresses: Sequence[Address]) -> AsyncIterator
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def _public_authorities() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
@@ -248,11 +253,28 @@ async def _body(response: httpx.Response, largest: int) -> bytes:
         raise FetchError(f"it is encoded as {encoding}, which was not asked for")
     decode = _Gunzip() if "gzip" in encoding else None
     body = bytearray()
-    async for piece in response.aiter_raw():
-        body += piece if decode is None else decode(piece, largest - len(body) + 1)
-        if len(body) > largest:
-            raise TooLarge(f"it is larger than {largest} bytes")
+    async with _pieces(response) as pieces:
+        async for piece in pieces:
+            body += piece if decode is None else decode(piece, largest - len(body) + 1)
+            if len(body) > largest:
+                raise TooLarge(f"it is larger than {largest} bytes")
     return bytes(body)
+
+
+@asynccontextmanager
+async def _pieces(response: httpx.Response) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Give out a body's pieces as they are on the wire; the reading may be broken off at any point."""
+    pieces = response.aiter_raw()
+    try:
+        yield pieces
+    except FetchError:
+        # The client's own generators, one inside another, are left unfinished by whoever stops reading; asked again
+        # after the connection is closed, they end.
+        await response.aclose()
+        with suppress(httpx.HTTPError, httpx.StreamError):
+            async for _ in pieces:
+                pass
+        raise
 
 
 class _Gunzip:

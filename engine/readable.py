@@ -19,7 +19,8 @@ _DROPPED: Final = frozenset(("script", "style", "template", "noscript", "svg", "
 _META_CHARSET: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _SECTION: Final = re.compile(r"<!\[[^>]*>?")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
-_GAPS: Final = re.compile(r" ?\n ?(?:\n ?)+")
+_EDGES: Final = re.compile(r" ?\n ?")
+_GAPS: Final = re.compile(r"\n{3,}")
 
 
 class Readable(msgspec.Struct, frozen=True):
@@ -64,6 +65,7 @@ class _Reader(HTMLParser):
         self.parts: list[str] = []
         self.title = ""
         self._in_title = False
+        self._preformatted = False
         self._dropping = ""
         self._depth = 0
 
@@ -85,6 +87,7 @@ class _Reader(HTMLParser):
         elif tag == "img":
             self._alternative(attrs)
         elif _BLOCK.fullmatch(tag):
+            self._preformatted = self._preformatted or tag == "pre"
             self.parts.append("\n\n" if tag != "tr" else "\n")
 
     def handle_endtag(self, tag: str) -> None:
@@ -94,13 +97,14 @@ class _Reader(HTMLParser):
         elif tag == "title":
             self._in_title = False
         elif tag in _HEADINGS or _BLOCK.fullmatch(tag):
+            self._preformatted = self._preformatted and tag != "pre"
             self.parts.append("\n\n" if tag != "tr" else "")
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
         elif not self._dropping:
-            self.parts.append(re.sub(r"\s+", " ", data))
+            self.parts.append(data if self._preformatted else re.sub(r"\s+", " ", data))
 
     def _alternative(self, attrs: list[tuple[str, str | None]]) -> None:
         text = dict(attrs).get("alt")
@@ -109,4 +113,4 @@ class _Reader(HTMLParser):
 
 
 def _tidy(text: str) -> str:
-    return _GAPS.sub("\n\n", _BLANKS.sub(" ", text)).strip()
+    return _GAPS.sub("\n\n", _EDGES.sub("\n", _BLANKS.sub(" ", text))).strip()
