@@ -1,5 +1,8 @@
 """What makes it happen: tools, gate, executor, service."""
 
+from engine import siblings as siblings  # first: the others import what it looks after
+
+# isort: split
 from engine.call import ToolCall, parse_calls
 from engine.context import CallContext
 from engine.contract import Attachment, Scope, Tool, ToolContext, ToolResult
