@@ -23,6 +23,7 @@ COLUMN_NAMES: tuple[str, ...] = tuple(attempts.c.keys())
 """In the order of ``AttemptRow``'s fields; ``tenant`` stands where ``user_id`` does."""
 
 _TENANT = COLUMN_NAMES.index("tenant")
+_ERROR = COLUMN_NAMES.index("error")
 _JSON = tuple([COLUMN_NAMES.index(name) for name in ("arguments", "result")])
 _MOMENTS = tuple([COLUMN_NAMES.index(name) for name in ("expires_at", "proposed_at", "updated_at")])
 
@@ -44,6 +45,9 @@ def stored_values(columns: Sequence[Any]) -> tuple[Any, ...]:
     for index in _JSON:
         if values[index] is not None:
             values[index] = msgspec.Raw(values[index])
+    if isinstance(values[_ERROR], bytes):
+        # Damaged text must differ, not fail.
+        values[_ERROR] = values[_ERROR].decode(errors="surrogateescape")
     for index in _MOMENTS:
         if values[index] is not None:
             values[index] = _moment(values[index])
