@@ -5,7 +5,9 @@ Once the tool has returned, its outcome is what is appended, whoever is cancelle
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
+from typing import Final, TypeVar
 
 import anyio
 from msgspec.structs import replace
@@ -17,14 +19,19 @@ from engine.guards import Guarded, Inspected, guard_result
 from engine.outcomes import executed, failed
 from engine.performance import Performance
 from engine.recorded import recorded_events
-from engine.results import finish_quickly, finish_result
+from engine.results import Finished, finish_quickly, finish_result
 from engine.running import Broke, Returned, describe_exception
 from engine.runtime import Runtime
-from events.errors import Conflict
+from events.errors import Conflict, LogUnavailable
 from events.persistence import run_to_end
-from events.types import Executed, Failed, StreamEvent
+from events.types import Executed, Failed, Proposed, StreamEvent
 
 __all__ = ("conclude",)
+
+_HOOK_TIME: Final = 10.0
+"""Seconds a tool may take to name what it made."""
+
+T = TypeVar("T")
 
 
 async def conclude(runtime: Runtime, flight: Flight, performance: Performance) -> StreamEvent:
@@ -37,13 +44,12 @@ async def conclude(runtime: Runtime, flight: Flight, performance: Performance) -
     run = performance.run
     if isinstance(run, Broke):
         return await _append(runtime, flight, failed(flight.proposed, run.kind, run.message, run.exception_type))
-    quick = None
     if not runtime.guards and not _has_hooks(performance.tool):
-        quick = finish_quickly(run.value, runtime.settings.limits)
-    if quick is None:
-        return await run_to_end(partial(_conclude_slowly, runtime, flight, performance, run))
-    outcome = executed(flight.proposed, Guarded(quick, None), performance.resolved.buckets(), run.duration)
-    return await _append(runtime, flight, outcome, quick.encoded)
+        quick = run.finished or finish_quickly(run.value, runtime.settings.limits)
+        if quick is not None:
+            outcome = executed(flight.proposed, Guarded(quick, None), performance.resolved.buckets(), run.duration)
+            return await _append(runtime, flight, outcome, quick.encoded)
+    return await run_to_end(partial(_conclude_slowly, runtime, flight, performance, run))
 
 
 def _has_hooks(tool: Tool | None) -> bool:
@@ -51,24 +57,26 @@ def _has_hooks(tool: Tool | None) -> bool:
 
 
 async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Performance, run: Returned) -> StreamEvent:
-    limits = runtime.settings.limits
-    try:
-        finished = await finish_result(run.value, limits)
-    except Exception as error:
-        # The tool's own iterator broke while it was listed.
-        event = failed(flight.proposed, "exception", describe_exception(error), type(error).__name__)
-        return await _append(runtime, flight, event)
     proposed = flight.proposed
-    inspected = Inspected(
+    try:
+        finished = run.finished or await finish_result(run.value, runtime.settings.limits)
+    except Exception as error:
+        # Something within the result, an iterator for instance, broke while it was looked through.
+        event = failed(proposed, "exception", describe_exception(error), type(error).__name__)
+        return await _append(runtime, flight, event)
+    guarded = await guard_result(finished, runtime.guards, _inspected(proposed, finished), runtime.settings.limits)
+    outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)
+    outcome = await _with_artifacts(outcome, performance)
+    return await _append(runtime, flight, outcome, guarded.finished.encoded)
+
+
+def _inspected(proposed: Proposed, finished: Finished) -> Inspected:
+    return Inspected(
         user_id=proposed.user_id,
         tool_name=proposed.tool_name,
         action_name=proposed.action_name,
         structured=not isinstance(finished.value, str),
     )
-    guarded = await guard_result(finished, runtime.guards, inspected, limits)
-    outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)
-    outcome = await _with_artifacts(outcome, performance)
-    return await _append(runtime, flight, outcome, guarded.finished.encoded)
 
 
 async def _with_artifacts(outcome: Executed, performance: Performance) -> Executed:
@@ -78,22 +86,45 @@ async def _with_artifacts(outcome: Executed, performance: Performance) -> Execut
     name, kwargs = performance.action.name, performance.resolved.kwargs
     return replace(
         outcome,
-        artifact_id=await artifact_id_of(tool, name, kwargs),
-        artifacts=await artifacts_of(tool, name, kwargs),
+        artifact_id=await _in_time(artifact_id_of(tool, name, kwargs)),
+        artifacts=await _in_time(artifacts_of(tool, name, kwargs)) or (),
     )
+
+
+async def _in_time(answer: Awaitable[T]) -> T | None:
+    """Return what a hook answers; None where it takes too long, for it never costs a call its result."""
+    with anyio.move_on_after(_HOOK_TIME):
+        return await answer
+    return None
 
 
 async def _append(
     runtime: Runtime, flight: Flight, outcome: Executed | Failed, encoded: bytes | None = None
 ) -> StreamEvent:
-    with anyio.CancelScope(shield=True):
-        # Settled beforehand: if the append is refused or fails, a second closing would not fare better.
-        flight.settled = True
-        try:
-            event = await runtime.journal.close(flight.proposed, outcome, flight.version, encoded)
-        except Conflict:
-            await runtime.journal.keep_late(flight.proposed, outcome)
-            recorded = await recorded_events(runtime, flight.proposed)
-            return recorded[-1]
-    runtime.telemetry.transition(event)
+    # Settled beforehand: if this is refused or fails, a second closing would not fare better.
+    flight.settled = True
+    try:
+        return await _settle(runtime, flight, outcome, encoded)
+    except anyio.get_cancelled_exc_class():
+        # Written or not, appending the same event again finds out.
+        async def again() -> None:
+            await _settle(runtime, flight, outcome, encoded)
+
+        await runtime.last_appends.see_to(again, f"the outcome of call {flight.proposed.key}, cancelled meanwhile")
+        raise
+
+
+async def _settle(runtime: Runtime, flight: Flight, outcome: Executed | Failed, encoded: bytes | None) -> StreamEvent:
+    proposed = flight.proposed
+    try:
+        event = await runtime.journal.close(proposed, outcome, flight.version, encoded)
+    except Conflict as conflict:
+        await runtime.journal.keep_late(proposed, outcome)
+        *_, recorded = await recorded_events(runtime.log, proposed.key, proposed.user_id)
+        if isinstance(recorded, Proposed):
+            raise LogUnavailable(f"the outcome of call {proposed.key!r} was refused, though it is open") from conflict
+        event = recorded
+    if flight.span is not None:
+        flight.span.outcome(event)
+        runtime.telemetry.ran(event, flight.span.duration)
     return event

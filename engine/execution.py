@@ -14,6 +14,8 @@ from engine.repetition import enter
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.schemas import Prepared
+from engine.telemetry import Caller
+from events.errors import JournalError
 from events.types import StreamEvent
 
 __all__ = ("execute",)
@@ -31,34 +33,42 @@ async def execute(
     :raises BaseException: what the tool raised, after its Failed, if ``reraise``
     """
     toolset = await runtime.toolsets.resolve(context)
-    origin = Origin(runtime.worker, runtime.telemetry.traceparent())
+    caller = runtime.telemetry.caller()
+    origin = Origin(runtime.worker, caller.traceparent)
     proposal = propose(call, context, toolset, prepared, origin, runtime.checker)
-    flight = Flight(proposal.proposed)
+    flight = runtime.flights.begin(proposal.proposed)
     broke: Broke | None = None
+    trouble: Exception | None = None
     try:
-        for event in await enter(runtime, flight, proposal):
+        for event in await enter(runtime, flight, proposal, caller):
             yield event
-        if flight.settled:
-            return
-        outcome, broke = await _run(runtime, flight, proposal, context)
-        yield outcome
+        if not flight.settled:
+            outcome, broke = await _run(runtime, flight, proposal, context, caller)
+            yield outcome
+    except Exception as error:
+        trouble = error
+        raise
     finally:
         # Reached by leaving, closing and cancelling too; awaiting here is legal, yielding is not.
-        await flight.abandon(runtime)
+        if flight.settled:
+            runtime.flights.end(flight)
+        else:
+            await runtime.flights.leave(flight, trouble)
     if reraise and broke is not None and broke.error is not None:
         raise broke.error
 
 
 async def _run(
-    runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext
+    runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext, caller: Caller
 ) -> tuple[StreamEvent, Broke | None]:
     assert proposal.action is not None
-    span = runtime.telemetry.start(flight.proposed, proposal.action.description)
-    try:
-        with span.current():
-            performance = await perform(runtime, flight, proposal, context)
+    span = flight.span = runtime.telemetry.start(flight.proposed, caller, proposal.action.description)
+    with span.current():
+        performance = await perform(runtime, flight, proposal, context)
+        try:
             event = await conclude(runtime, flight, performance)
-        span.outcome(event)
-    finally:
-        span.end()
+        except JournalError as error:
+            span.failed(type(error).__name__)
+            raise
+    span.end()
     return event, performance.run if isinstance(performance.run, Broke) else None

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import logging
 
-import anyio
-
+from engine.journal import Journal
+from engine.last_appends import LastAppends
 from engine.outcomes import failed
-from engine.runtime import Runtime
-from events.errors import Conflict, LogUnavailable
-from events.types import Proposed
+from engine.running import describe_exception
+from engine.telemetry import CallSpan, Telemetry
+from events.errors import Conflict, JournalError
+from events.types import FailureKind, Proposed
 
-__all__ = ("Flight",)
+__all__ = ("Flight", "Flights")
 
 _log = logging.getLogger("calljournal.execution")
-_MAY_HAVE_RUN = "The call was cancelled while it ran; it may have had its effect."
-_NOT_RUN = "The call was cancelled before its tool ran."
+_MAY_HAVE_RUN = "it may have had its effect"
+_NOT_RUN = "its tool was not run"
 
 
 class Flight:
-    """Tracks one call that this engine proposed, or took over.
+    """One call that this engine proposed, or took over.
 
     :ivar settled: nothing more must be appended
     :ivar version: the version of its stream
     :ivar started: the tool has been called
+    :ivar span: its span, once it may run
     """
 
     def __init__(self, proposed: Proposed) -> None:
@@ -31,29 +33,87 @@ class Flight:
         self.version = 1
         self.settled = False
         self.started = False
+        self.span: CallSpan | None = None
 
     def __repr__(self) -> str:
         return f"<Flight {self.proposed.key} v{self.version}{' settled' if self.settled else ''}>"
 
-    async def abandon(self, runtime: Runtime) -> None:
-        """Record that the call was cancelled, unless it is settled; whatever cancels the caller, this is tried.
 
-        A call that is not in the log, or was closed by somebody else, stays as it is.
+class Flights:
+    """The calls that are in flight in one engine."""
+
+    def __init__(self, journal: Journal, last_appends: LastAppends, telemetry: Telemetry) -> None:
+        self._journal = journal
+        self._last_appends = last_appends
+        self._telemetry = telemetry
+        self._open: set[Flight] = set()
+
+    def __repr__(self) -> str:
+        return f"<Flights {len(self._open)}>"
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, proposed: Proposed) -> Flight:
+        """Return the flight of a call that is about to be proposed; end it with :meth:`leave` or :meth:`end`."""
+        flight = Flight(proposed)
+        self._open.add(flight)
+        return flight
+
+    def another(self, flight: Flight) -> bool:
+        """Return whether this engine has, besides this flight, one under the same key that has not ended."""
+        key, user_id = flight.proposed.key, flight.proposed.user_id
+        return any(
+            other is not flight and other.proposed.key == key and other.proposed.user_id == user_id
+            for other in self._open
+        )
+
+    def end(self, flight: Flight) -> None:
+        """Forget a flight that has ended."""
+        self._open.discard(flight)
+        if flight.span is not None:
+            flight.span.end()
+
+    async def leave(self, flight: Flight, error: Exception | None = None) -> None:
+        """See that a call whose consumer goes does not stay in flight: record that it was cancelled, or what broke.
+
+        Whatever cancels the caller, this is tried. A call that is not in the log, or was closed by somebody else, stays
+        as it is.
         """
-        if self.settled:
+        if flight.settled:
+            self.end(flight)
             return
-        self.settled = True
-        message = _MAY_HAVE_RUN if self.started else _NOT_RUN
-        event = failed(self.proposed, "cancelled", message)
-        with anyio.CancelScope(shield=True):
+        flight.settled = True
+        ran = _MAY_HAVE_RUN if flight.started else _NOT_RUN
+        kind: FailureKind = "cancelled" if error is None else "exception"
+        reason = "was cancelled" if error is None else f"broke off ({describe_exception(error)})"
+        message = f"The call {reason}; {ran}."
+
+        async def work() -> None:
             try:
-                # The key may be another call's: then this one never came to be, and there is nothing to close.
-                if not await runtime.journal.is_at(self.proposed, self.version):
-                    return
-                await runtime.journal.close(self.proposed, event, self.version)
-            except Conflict:
-                return
-            except LogUnavailable as error:
-                _log.warning("call %s was cancelled, and that could not be recorded: %s", self.proposed.key, error)
-                return
-        runtime.telemetry.transition(event)
+                await self._close(flight, kind, message)
+            finally:
+                self.end(flight)
+
+        try:
+            await self._last_appends.see_to(work, f"call {flight.proposed.key} {reason}, which is to be recorded")
+        except JournalError as failure:
+            _log.warning("call %s %s, and that could not be recorded: %s", flight.proposed.key, reason, failure)
+
+    async def _close(self, flight: Flight, kind: FailureKind, message: str) -> None:
+        event = failed(flight.proposed, kind, message)
+        # The key may be another call's: then this one never came to be, and there is nothing to close.
+        if await self._journal.version(flight.proposed) != flight.version:
+            return
+        try:
+            closed = await self._journal.close(flight.proposed, event, flight.version)
+        except Conflict:
+            return
+        if flight.span is not None:
+            flight.span.outcome(closed)
+            self._telemetry.ran(closed, flight.span.duration)
+
+    async def leave_all(self) -> None:
+        """Close every call that is still in flight: its engine is being closed."""
+        for flight in tuple(self._open):
+            await self.leave(flight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,10 +16,14 @@ __all__ = ("Journal",)
 
 
 class Journal:
-    """Writes one engine's events. Each verb is one append: durable when it returns."""
+    """Writes one engine's events. Each verb is one append: durable when it returns.
 
-    def __init__(self, log: EventLog) -> None:
+    :param observe: is told of every event that was appended
+    """
+
+    def __init__(self, log: EventLog, observe: Callable[[ToolEvent], None] = lambda _event: None) -> None:
         self._log = log
+        self._observe = observe
 
     def __repr__(self) -> str:
         return f"<Journal of {self._log!r}>"
@@ -30,8 +34,8 @@ class Journal:
         :raises VersionConflict: if the key is taken
         :raises LogUnavailable: if it cannot be written; then the call must not run
         """
-        records = await self._log.append(proposed.key, [proposed, *closing], 0, proposed.user_id)
-        return [record.event for record in records if isinstance(record.event, StreamEvent)]
+        records = await self._append(proposed, [proposed, *closing], 0)
+        return [event for event in records if isinstance(event, StreamEvent)]
 
     async def record_proposed(self, proposed: Proposed) -> bool:
         """Append a proposal; True iff this call made the row. Whoever did not make it must not finish it.
@@ -61,16 +65,36 @@ class Journal:
         events: list[ToolEvent] = [outcome]
         if isinstance(outcome, Executed) and proposed.message_id is None:
             events.append(_confirmation(outcome))
-        records = await self._log.append(
-            proposed.key,
-            events,
-            version,
-            proposed.user_id,
-            result_json=encoded if isinstance(outcome, Executed) else None,
-        )
-        event = records[0].event
+        appended = await self._append(proposed, events, version, encoded if isinstance(outcome, Executed) else None)
+        event = appended[0]
         assert isinstance(event, Paused | Denied | Executed | Failed)
         return event
+
+    async def orphan(self, proposed: Proposed, outcome: Failed, version: int, worker: str) -> Failed:
+        """Append the end of a call whose worker is gone.
+
+        :raises Conflict: if the worker is alive after all, or somebody else closed the call
+        :raises LogUnavailable: if it cannot be written
+        """
+        (event,) = await self._append(proposed, [outcome], version, dead_worker=worker)
+        assert isinstance(event, Failed)
+        return event
+
+    async def _append(
+        self,
+        proposed: Proposed,
+        events: Sequence[ToolEvent],
+        version: int,
+        encoded: bytes | None = None,
+        dead_worker: str | None = None,
+    ) -> list[ToolEvent]:
+        records = await self._log.append(
+            proposed.key, events, version, proposed.user_id, dead_worker=dead_worker, result_json=encoded
+        )
+        appended = [record.event for record in records]
+        for event in appended:
+            self._observe(event)
+        return appended
 
     async def mark_executed(self, proposed: Proposed, executed: Executed, version: int = 1) -> bool:
         """Append an Executed; False, and nothing changes, if the attempt cannot become executed (BEHAVIOUR 108).
@@ -107,29 +131,29 @@ class Journal:
         try:
             await self.open(late_proposed, *events)
         except VersionConflict:
-            if not await self.is_at(proposed, 1):
-                return False
-            return await self._mark(proposed, late_executed, 1)
+            version = await self.version(proposed)
+            return version is not None and await self._mark(proposed, late_executed, version)
         return True
 
-    async def is_at(self, proposed: Proposed, version: int) -> bool:
-        """Return whether the stream began with this very proposal and has exactly ``version`` events.
+    async def version(self, proposed: Proposed) -> int | None:
+        """Return how many events the stream of this very proposal has; None if its key is not there, or another's.
 
         :raises LogUnavailable: if the log cannot be read
         """
-        stream = [record.event async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
-        return len(stream) == version and stream[0].id == proposed.id
+        records = [record async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
+        return records[-1].version if records and records[0].event.id == proposed.id else None
 
     async def keep_late(self, proposed: Proposed, outcome: Executed | Failed) -> None:
         """Append an outcome that its attempt cannot take any more, as LateOutcome; no status changes.
 
+        The outcome's own id is the event's, so that saying it again changes nothing.
+
         :raises LogUnavailable: if it cannot be written
         """
-        while True:
-            records = [record async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
-            late = LateOutcome(**_names(outcome), id=new_id(), late=True, outcome=outcome)
+        late = LateOutcome(**_names(outcome), id=outcome.id, late=True, outcome=outcome)
+        while (version := await self.version(proposed)) is not None:
             try:
-                await self._log.append(proposed.key, [late], records[-1].version, proposed.user_id)
+                await self._append(proposed, [late], version)
             except Conflict:
                 continue
             return
@@ -145,7 +169,8 @@ class Journal:
             Append(key=event.key, events=(_confirmation(event),), expected_version=version, user_id=event.user_id)
             for event, version in executed
         ]
-        await self._log.append_many(appends)
+        for (record,) in await self._log.append_many(appends):
+            self._observe(record.event)
         return len(appends)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from sqlalchemy import ColumnElement, delete, func, insert, literal_column, select, update
 
-from events.errors import LogUnavailable
+from events.errors import JournalError
 from events.schema import leases
 from events.store import Store
 
@@ -51,14 +51,14 @@ class Lease:
             try:
                 if not await self.renew():
                     await self.begin()
-            except LogUnavailable as error:
+            except JournalError as error:
                 _log.warning("worker %s could not renew its lease: %s", self.worker, error)
 
     async def end(self) -> None:
         """Give the lease up: what this worker left running counts as abandoned at once."""
         try:
             await self._store.write([delete(leases).where(leases.c.worker == self.worker)])
-        except LogUnavailable as error:
+        except JournalError as error:
             _log.warning("worker %s could not end its lease: %s", self.worker, error)
 
 

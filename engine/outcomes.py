@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from engine.gate import Deny, Pause
 from engine.guards import Guarded
-from engine.proposal import Refusal, Verdict
+from engine.preview import MARK
+from engine.proposal import Refusal, Verdict, storable
 from engine.results import Finished
 from events.keys import new_id
 from events.types import Artifact, Denied, Executed, Failed, FailureKind, Paused, Proposed
 
 __all__ = ("denied", "executed", "failed", "paused", "verdict_event")
+
+_LONGEST: Final = 10_000
 
 
 def _common(proposed: Proposed) -> dict[str, Any]:
@@ -45,8 +48,15 @@ def verdict_event(proposed: Proposed, verdict: Verdict) -> Failed | Paused | Den
 def failed(
     proposed: Proposed, kind: FailureKind, message: str, exception_type: str | None = None, late: bool = False
 ) -> Failed:
-    """Return a Failed of this call; ``message`` is what the model is told."""
-    return Failed(**_common(proposed), kind=kind, message=message, exception_type=exception_type, late=late)
+    """Return a Failed of this call; ``message`` is what the model is told, cut after 10,000 characters."""
+    text = storable(message)
+    return Failed(
+        **_common(proposed),
+        kind=kind,
+        message=text if len(text) <= _LONGEST else f"{text[:_LONGEST]}{MARK}",
+        exception_type=exception_type,
+        late=late,
+    )
 
 
 def paused(proposed: Proposed, pause: Pause, expires_at: datetime | None = None) -> Paused:

@@ -16,7 +16,7 @@ from engine.contract import Tool, ToolContext
 from engine.flight import Flight
 from engine.loading import LoadFailure, takes_context
 from engine.proposal import Proposal
-from engine.running import Broke, Run, run_tool
+from engine.running import Broke, Run
 from engine.runtime import Runtime
 from engine.toolstore import BoundStore
 from events.keys import tenant_column
@@ -52,12 +52,8 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
         arguments.append(tool_context(runtime, flight, action, member.row.id, context))
     method = tool.execute_action
     flight.started = True
-    run = await run_tool(
-        partial(method, *arguments, **resolved.kwargs),
-        inspect.iscoroutinefunction(method),
-        action.timeout,
-        runtime.threads,
-    )
+    call = partial(method, *arguments, **resolved.kwargs)
+    run = await runtime.runner.run(call, inspect.iscoroutinefunction(method), action.timeout)
     return Performance(run, action, resolved, tool)
 
 

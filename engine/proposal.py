@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -20,6 +22,10 @@ from events.keys import call_digest, journal_key, new_id
 from events.types import FailureKind, Proposed
 
 __all__ = ("Origin", "Proposal", "Refusal", "Verdict", "propose", "storable")
+
+
+_NAME: Final = 500
+"""Characters of a name that are kept: a model may invent any."""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -72,7 +78,7 @@ def propose(
         member = toolset.member(parsed.tool_id)
         action = toolset.action(parsed.tool_id, parsed.action_name)
     proposed = _event(call, context, parsed, arguments, action, member, origin)
-    refusal = _refusal(parsed, arguments, action, toolset.callable_names(prepared), checker)
+    refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared), checker)
     if refusal is not None or action is None or member is None:
         return Proposal(proposed, refusal, action, member)
     decision = check_pause(_question(action, member, context))
@@ -91,7 +97,7 @@ def _event(
     call_id = storable(call.id) or f"call_{new_id()}"
     raw = None if parsed.raw is None else storable(parsed.raw)
     tool_id = None if member is None else member.row.id
-    action_name = storable(parsed.action_name or parsed.llm_name) or "unknown"
+    action_name = storable(parsed.action_name or parsed.llm_name, _NAME) or "unknown"
     return Proposed(
         id=new_id(),
         key=journal_key(call_id, context.message_id, context.run_id),
@@ -101,7 +107,7 @@ def _event(
         tool_id=tool_id,
         tool_name="unknown" if member is None else member.row.name,
         action_name=action_name,
-        llm_name=storable(parsed.llm_name),
+        llm_name=storable(parsed.llm_name, _NAME),
         arguments=arguments,
         raw=raw,
         digest=call_digest(tool_id, action_name, arguments if raw is None else [arguments, raw]),
@@ -112,31 +118,46 @@ def _event(
         run_id=context.run_id,
         conversation_id=context.conversation_id,
         agent_id=context.agent_id,
-        extra=journal_form(call.extra) if call.extra else {},
+        extra=_extra(call.extra),
         worker=origin.worker,
         traceparent=origin.traceparent,
     )
 
 
-def storable(text: str | None) -> str:
-    """Return text that every database stores: what a model sends as a name or an id is not always that."""
+def storable(text: str | None, limit: int | None = None) -> str:
+    """Return text that every database stores: what a model sends as a name or an id is not always that.
+
+    :param limit: characters of it that are kept
+    """
     if not text:
         return ""
-    return str(journal_form(text))
+    return str(journal_form(text))[:limit]
+
+
+def _extra(extra: dict[str, Any]) -> dict[str, Any]:
+    if not extra:
+        return {}
+    kept = journal_form(extra)
+    return kept if isinstance(kept, dict) else {"extra": kept}
 
 
 def _refusal(
-    parsed: ParsedCall, arguments: object, action: Action | None, names: tuple[str, ...], checker: ArgumentChecker
+    parsed: ParsedCall,
+    arguments: object,
+    action: Action | None,
+    names: Callable[[], tuple[str, ...]],
+    checker: ArgumentChecker,
 ) -> Refusal | None:
     if not parsed.llm_name.strip():
-        return Refusal("invalid_call", refusal_text("", names))
+        return Refusal("invalid_call", refusal_text("", names()))
     if action is None:
-        stale = parsed.action_name if parsed.llm_name in names else None
-        return Refusal("unknown_tool", refusal_text(stale or parsed.llm_name, names))
+        known = names()
+        stale = parsed.action_name if parsed.llm_name in known else None
+        return Refusal("unknown_tool", refusal_text(stale or parsed.llm_name, known))
     problem = parsed.problem or checker.validate(action, arguments)
     if problem is None:
         return None
-    return Refusal("invalid_arguments", arguments_text(parsed.llm_name, problem, names))
+    return Refusal("invalid_arguments", arguments_text(parsed.llm_name, problem, names()))
 
 
 def _question(action: Action, member: Member, context: CallContext) -> GateQuestion:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import time_ns
+
 import msgspec
 from msgspec.structs import replace
 
@@ -12,9 +14,10 @@ from engine.outcomes import denied, failed, verdict_event
 from engine.proposal import Proposal
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
-from events.errors import Conflict, LogUnavailable, VersionConflict
+from engine.telemetry import Caller
+from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key
-from events.types import Failed, Proposed, StreamEvent
+from events.types import Proposed, StreamEvent
 from projections.row import AttemptRow
 from projections.rows import read_attempt
 
@@ -32,7 +35,7 @@ class _Again(msgspec.Struct, frozen=True):
     """The row has moved since it was read."""
 
 
-async def enter(runtime: Runtime, flight: Flight, proposal: Proposal) -> list[StreamEvent]:
+async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Caller) -> list[StreamEvent]:
     """Append a proposal under the first key that is free for it, or find that the call is known already.
 
     Returns what is to be yielded. Unless ``flight.settled`` then, the tool is to run, and ``flight`` has its proposal.
@@ -41,48 +44,52 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal) -> list[St
     """
     base, ordinal = proposal.proposed.key, 1
     while True:
-        proposed = replace(proposal.proposed, key=ordinal_key(base, ordinal))
-        flight.proposed, flight.settled = proposed, False
         try:
-            return await _open(runtime, flight, proposal)
+            return await _open(runtime, flight, proposal, caller)
         except VersionConflict:
             flight.settled = True
-            row = await read_attempt(runtime.log, proposed.key, user_id=proposed.user_id)
-        except LogUnavailable:
+        except JournalError:
             flight.settled = True
             raise
+        row = await read_attempt(runtime.log, flight.proposed.key, flight.proposed.user_id)
         if row is None:
-            raise LogUnavailable(f"call {proposed.key!r} is taken, and yet not to be found; run verify")
-        known = await _known(runtime, flight, proposed, row)
+            raise LogUnavailable(f"call {flight.proposed.key!r} is taken, and yet not to be found; run verify")
+        known = await _known(runtime, flight, proposal, row, caller)
         if isinstance(known, list):
             return known
         if isinstance(known, _NextOrdinal):
             ordinal += 1
+        flight.proposed, flight.settled = replace(proposal.proposed, key=ordinal_key(base, ordinal)), False
 
 
-async def _open(runtime: Runtime, flight: Flight, proposal: Proposal) -> list[StreamEvent]:
-    proposed = flight.proposed
-    closing = () if proposal.verdict is None else (verdict_event(proposed, proposal.verdict),)
-    events = await runtime.journal.open(proposed, *closing)
-    flight.settled = proposal.verdict is not None
-    for event in events:
-        runtime.telemetry.transition(event)
+async def _open(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Caller) -> list[StreamEvent]:
+    if proposal.verdict is None:
+        return await runtime.journal.open(flight.proposed)
+    began = time_ns()
+    events = await runtime.journal.open(flight.proposed, verdict_event(flight.proposed, proposal.verdict))
+    flight.settled = True
+    runtime.telemetry.not_run(flight.proposed, events[-1], caller, began)
     return events
 
 
 async def _known(
-    runtime: Runtime, flight: Flight, proposed: Proposed, row: AttemptRow
+    runtime: Runtime, flight: Flight, proposal: Proposal, row: AttemptRow, caller: Caller
 ) -> list[StreamEvent] | _NextOrdinal | _Again:
+    proposed = flight.proposed
     if not _same_call(proposed, row):
         return _NextOrdinal()
+    # Without a turn to belong to, an equal call is no proof of a repetition: providers count ids from zero.
     bare = proposed.message_id is None and proposed.run_id is None
-    if row.status != "proposed":
-        return _NextOrdinal() if bare else await _replay(runtime, flight, proposed)
-    if row.gate in ("paused", "approved"):
-        return await _replay(runtime, flight, proposed)
-    if row.worker == runtime.worker or await lease_alive(runtime.log.store, row.worker):
-        return await _refuse(runtime, flight, proposed)
-    return await _orphan(runtime, flight, proposed, row, bare)
+    phase = row.attempt.phase
+    if phase is None and bare:
+        return _NextOrdinal()
+    if phase not in ("open", "claimed"):
+        return await recorded_events(runtime.log, proposed.key, proposed.user_id)
+    if await _is_running(runtime, flight, row):
+        return await _refuse(runtime, proposed, caller)
+    if _may_take_over(proposal, row) and not bare:
+        return await _take_over(runtime, flight, row)
+    return await _orphan(runtime, proposed, row, bare)
 
 
 def _same_call(proposed: Proposed, row: AttemptRow) -> bool:
@@ -94,40 +101,64 @@ def _same_call(proposed: Proposed, row: AttemptRow) -> bool:
     )
 
 
-async def _replay(runtime: Runtime, flight: Flight, proposed: Proposed) -> list[StreamEvent]:
-    flight.settled = True
-    return await recorded_events(runtime, proposed)
+async def _is_running(runtime: Runtime, flight: Flight, row: AttemptRow) -> bool:
+    if row.worker == runtime.worker:
+        # Of its own calls a worker knows it outright: one whose end could not be written is not running any more.
+        return runtime.flights.another(flight)
+    return await lease_alive(runtime.log.store, row.worker)
 
 
-async def _refuse(runtime: Runtime, flight: Flight, proposed: Proposed) -> list[StreamEvent]:
+async def _refuse(runtime: Runtime, proposed: Proposed, caller: Caller) -> list[StreamEvent]:
     """Record a repetition of a running call under a key of its own, denied."""
-    flight.settled = True
-    number = 1
+    number, began = 1, time_ns()
     while True:
         again = replace(proposed, id=new_id(), key=duplicate_key(proposed.key, number))
         try:
-            return await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", _RUNNING)))
+            events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", _RUNNING)))
         except VersionConflict:
             number += 1
+            continue
+        runtime.telemetry.not_run(again, events[-1], caller, began)
+        return events
 
 
-async def _orphan(
-    runtime: Runtime, flight: Flight, proposed: Proposed, row: AttemptRow, bare: bool
-) -> list[StreamEvent] | _Again:
-    """Deal with a call whose worker died: close it, or, if it is idempotent, run it under its own proposal."""
-    stream = [record.event async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id)]
-    opening = stream[0]
-    assert isinstance(opening, Proposed)
-    if row.idempotent and row.gate == "open" and not bare:
-        flight.proposed, flight.version, flight.settled = opening, row.version, False
-        return [opening]
+def _may_take_over(proposal: Proposal, row: AttemptRow) -> bool:
+    """Tell whether a dead worker's call may be run again, here and now: as harmless as it was then, and allowed."""
+    action = proposal.action
+    return (
+        row.idempotent
+        and row.attempt.phase == "open"
+        and proposal.verdict is None
+        and action is not None
+        and action.idempotent
+        and row.fingerprint == proposal.proposed.fingerprint
+    )
+
+
+async def _opening(runtime: Runtime, proposed: Proposed) -> Proposed:
+    async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id):
+        if isinstance(record.event, Proposed):
+            return record.event
+        break
+    raise LogUnavailable(f"the stream of call {proposed.key!r} does not begin with a proposal; run verify")
+
+
+async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow) -> list[StreamEvent]:
+    """Run an idempotent call of a dead worker under its own proposal."""
+    opening = await _opening(runtime, flight.proposed)
+    flight.proposed, flight.version, flight.settled = opening, row.version, False
+    return [opening]
+
+
+async def _orphan(runtime: Runtime, proposed: Proposed, row: AttemptRow, bare: bool) -> list[StreamEvent] | _Again:
+    """Close the call of a dead worker: what it did is not known."""
+    opening = await _opening(runtime, proposed)
     closing = failed(opening, "orphaned", _ORPHANED)
     try:
-        records = await runtime.log.append(opening.key, [closing], row.version, opening.user_id, dead_worker=row.worker)
+        if row.worker == runtime.worker:
+            closed = await runtime.journal.close(opening, closing, row.version)
+        else:
+            closed = await runtime.journal.orphan(opening, closing, row.version, row.worker)
     except Conflict:
         return _Again()
-    if bare:
-        return _Again()
-    flight.settled = True
-    closed = records[0].event
-    return [opening, closed] if isinstance(closed, Failed) else [opening]
+    return _Again() if bare else [opening, closed]

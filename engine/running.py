@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterable, Callable, Iterator
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import anyio
-import anyio.to_thread
 import msgspec
 
-from events.bridge import cancellation_requested
+from engine.contract import ToolResult
+from engine.results import Finished, finish, finish_result
+from engine.settings import Limits
+from engine.threads import ThreadJob, Threads
+from events.bridge import cancellation_requested, native_cancellations, renew_cancellation
 from events.types import FailureKind
 
-__all__ = ("Broke", "Returned", "Run", "describe_exception", "run_tool")
+__all__ = ("Broke", "Returned", "Run", "ToolRunner", "describe_exception")
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """The tool returned ``value`` after ``duration`` seconds."""
+    """The tool returned ``value`` after ``duration`` seconds.
+
+    :ivar finished: the value in its finished form, where the tool's own iterator had to be listed for that
+    """
 
     value: Any
     duration: float
+    finished: Finished | None = None
 
 
 class Broke(msgspec.Struct, frozen=True):
@@ -34,66 +42,131 @@ class Broke(msgspec.Struct, frozen=True):
 
 Run: TypeAlias = Returned | Broke
 
-_LOOSE_END = "it runs in a thread that cannot be stopped, so its work may still complete"
+_COMPLETE: Final = frozenset({str, dict, list, int, float, bool, type(None)})
 
 
-async def run_tool(action: Callable[[], Any], is_async: bool, timeout: float, limiter: anyio.CapacityLimiter) -> Run:
-    """Run a tool's action to its end or its deadline.
+class ToolRunner:
+    """Runs actions of tools, sync ones in worker threads.
 
-    Whatever the tool raises is returned, except a cancellation that came from outside and KeyboardInterrupt, which are
-    raised: the caller closes the call. A sync action runs in a worker thread with the caller's context variables;
-    at its deadline the thread is left behind, for it cannot be stopped.
-
-    :param timeout: seconds
-    :param limiter: bounds the worker threads
+    :param limits: ``sync_threads`` bounds the threads; the others, what becomes of an iterator's items
     """
-    started = anyio.current_time()
-    try:
-        with anyio.move_on_after(timeout) as deadline:
-            value = await _call(action, is_async, limiter)
-            return Returned(value, anyio.current_time() - started)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        # Not swallowed: a cancellation from outside goes on, anything else becomes a Failed event.
-        if _comes_from_outside(error):
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._threads = Threads(limits.sync_threads)
+
+    def __repr__(self) -> str:
+        return f"<ToolRunner {self._threads!r}>"
+
+    async def run(self, action: Callable[[], Any], is_async: bool, timeout: float) -> Run:
+        """Run a tool's action to its end or its deadline, in seconds.
+
+        Whatever the tool raises is returned, except a cancellation that came from outside and KeyboardInterrupt, which
+        are raised: the caller closes the call. Once the action has returned, that is what counts, cancelled or not.
+        What it returns as an iterator is listed here, for that is the tool's work too. A sync action runs in a
+        worker thread with the caller's context variables; at its deadline the thread is left behind, for it cannot
+        be stopped.
+        """
+        told = native_cancellations()
+        job = None if is_async else self._threads.job(partial(self._listed, action))
+        run = await self._attempt(action, job, timeout)
+        if native_cancellations() > told:
+            # A tool that caught the cancellation of its caller's task has not thereby called it off.
+            renew_cancellation()
+        return run
+
+    async def _attempt(self, action: Callable[[], Any], job: ThreadJob | None, timeout: float) -> Run:
+        started = anyio.current_time()
+        failure: BaseException | None = None
+        deadline = anyio.move_on_after(timeout)
+        try:
+            with deadline:
+                value = await (action() if job is None else job.run())
+                if type(value) not in _COMPLETE:
+                    value = await self._completed(value)
+                return _returned(value, started)
+        except KeyboardInterrupt:
             raise
-        return Broke("exception", describe_exception(error), type(error).__name__, error)
-    assert deadline.cancelled_caught
-    loose_end = "" if is_async else f"; {_LOOSE_END}"
-    return Broke("timeout", f"the tool did not finish within {timeout:g} s{loose_end}")
+        except BaseException as error:
+            # Not swallowed: a cancellation from outside goes on, anything else becomes a Failed event.
+            if _comes_from_outside(error) and not _has_returned(job):
+                raise
+            failure = error
+        if job is not None and _has_returned(job):
+            try:
+                return _returned(job.outcome(), started)
+            except BaseException as error:
+                failure = error
+        late = f"the tool did not finish within {timeout:g} s" if deadline.cancel_called else ""
+        return _late(late, job) if failure is None else _raised(failure, late)
 
-
-async def _call(action: Callable[[], Any], is_async: bool, limiter: anyio.CapacityLimiter) -> Any:
-    if is_async:
+    def _listed(self, action: Callable[[], Any]) -> Any:
+        """Run a sync action, and list what it returns, in its thread."""
         value = action()
-    else:
-        value = await anyio.to_thread.run_sync(action, abandon_on_cancel=True, limiter=limiter)
-    return await value if inspect.isawaitable(value) else value
+        return finish(value, self._limits) if isinstance(_content(value), Iterator) else value
+
+    async def _completed(self, value: Any) -> Any:
+        """Bring what is not there yet: what an awaitable returns, what an iterator yields."""
+        if inspect.isawaitable(value):
+            value = await value
+        content = _content(value)
+        if isinstance(content, AsyncIterable):
+            return await finish_result(value, self._limits)
+        if isinstance(content, Iterator):
+            return await self._threads.job(partial(finish, value, self._limits)).run()
+        return value
+
+
+def _content(value: Any) -> Any:
+    return value.data if isinstance(value, ToolResult) else value
+
+
+def _returned(value: Any, started: float) -> Returned:
+    duration = anyio.current_time() - started
+    return Returned(None, duration, value) if isinstance(value, Finished) else Returned(value, duration)
+
+
+def _has_returned(job: ThreadJob | None) -> bool:
+    return job is not None and job.ended and not job.awaitable
+
+
+def _late(late: str, job: ThreadJob | None) -> Broke:
+    if job is None:
+        return Broke("timeout", late)
+    if not job.started:
+        return Broke("timeout", f"{late}: it was not run, for no thread was free; other tools hang in theirs")
+    return Broke("timeout", f"{late}; it runs in a thread that cannot be stopped, so its work may still complete")
+
+
+def _raised(error: BaseException, late: str) -> Broke:
+    described = describe_exception(error)
+    if late:
+        return Broke("timeout", f"{late}; stopped, it raised {described}", type(error).__name__, error)
+    return Broke("exception", described, type(error).__name__, error)
 
 
 def _comes_from_outside(error: BaseException) -> bool:
-    cancelled = anyio.get_cancelled_exc_class()
-    if any(isinstance(leaf, KeyboardInterrupt) for leaf in _leaves(error)):
+    leaves = list(_leaves(error))
+    if any(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
         return True
-    return any(isinstance(leaf, cancelled) for leaf in _leaves(error)) and cancellation_requested()
+    cancelled = anyio.get_cancelled_exc_class()
+    return any(isinstance(leaf, cancelled) for leaf in leaves) and cancellation_requested()
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
 
 
 def describe_exception(error: BaseException) -> str:
     """Return what an exception says, with its type; of a group, what its parts say (EXECUTE-05)."""
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(_named(leaf) for leaf in _leaves(error))
-    return _named(error)
+    return "; ".join(_named(leaf) for leaf in _leaves(error))
 
 
 def _named(error: BaseException) -> str:
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except Exception:  # its own __str__ is broken, and the call must still be closed
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

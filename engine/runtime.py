@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import anyio
 import msgspec
 
 from engine.arguments import ArgumentChecker
+from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
+from engine.last_appends import LastAppends
 from engine.loading import Instances
+from engine.running import ToolRunner
 from engine.settings import Settings
 from engine.telemetry import Telemetry
 from engine.toolsets import Toolsets
@@ -21,7 +23,6 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one open engine.
 
     :ivar worker: the engine's id in the lease table and in every Proposed it makes
-    :ivar threads: bounds the sync tools that run at once
     """
 
     log: EventLog
@@ -30,7 +31,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     toolsets: Toolsets
     instances: Instances
     checker: ArgumentChecker
+    runner: ToolRunner
+    last_appends: LastAppends
+    flights: Flights
     guards: tuple[ResultGuard, ...]
     settings: Settings
     telemetry: Telemetry
-    threads: anyio.CapacityLimiter

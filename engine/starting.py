@@ -11,12 +11,15 @@ from engine.arguments import ArgumentChecker
 from engine.contract import Tool
 from engine.defaults import default_rows
 from engine.discovery import ToolManager
+from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
+from engine.last_appends import LastAppends
 from engine.lease import Lease
 from engine.loading import Instances
 from engine.migration import ENGINE_CHAIN
 from engine.rows import ToolRow
+from engine.running import ToolRunner
 from engine.runtime import Runtime
 from engine.settings import Settings
 from engine.telemetry import Telemetry
@@ -26,6 +29,7 @@ from events.keys import new_id
 from events.log import EventLog
 from events.migration import EVENTS_CHAIN
 from events.opening import open_log
+from events.persistence import run_to_end
 from events.seal import seal
 from projections.attempts import AttemptsProjection
 from projections.migration import PROJECTIONS_CHAIN
@@ -39,20 +43,32 @@ _log = logging.getLogger("calljournal.engine")
 
 
 class Running:
-    """An engine's background: its heartbeat and its sealer."""
+    """An engine's background: its heartbeat, its sealer, and the last appends of calls that nobody waits for."""
 
-    def __init__(self, log: EventLog, lease: Lease, tasks: anyio.abc.TaskGroup) -> None:
-        self._log = log
+    def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup) -> None:
+        self._runtime = runtime
         self._lease = lease
         self._tasks = tasks
 
     async def stop(self) -> None:
-        """End the background, give up the lease, close the log; completes even if the caller is cancelled."""
-        self._tasks.cancel_scope.cancel()
-        await self._tasks.__aexit__(None, None, None)
-        with anyio.CancelScope(shield=True):
+        """End the background, close what is in flight, give up the lease, close the log.
+
+        Completes even if the caller is cancelled.
+        """
+        self._runtime.last_appends.close()
+        try:
+            self._tasks.cancel_scope.cancel()
+            # Without what ended the engine's body: the group would wrap it.
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            await run_to_end(self._release)
+
+    async def _release(self) -> None:
+        try:
+            await self._runtime.flights.leave_all()
             await self._lease.end()
-            await self._log.aclose()
+        finally:
+            await self._runtime.log.aclose()
 
 
 async def start(
@@ -72,29 +88,45 @@ async def start(
     telemetry = Telemetry()
     log = await open_log(url, AttemptsProjection(), CHAINS, queue=settings.limits.queue, observe=telemetry.batch)
     lease = Lease(log.store, f"worker-{new_id()}", settings.limits.lease)
+    tasks = anyio.create_task_group()
     try:
         await lease.begin()
-        tasks = anyio.create_task_group()
         await tasks.__aenter__()
     except BaseException:
-        with anyio.CancelScope(shield=True):
-            await log.aclose()
+        await run_to_end(log.aclose)
         raise
+    runtime = _runtime(
+        log, lease.worker, toolsets, LastAppends(tasks, settings.limits.cleanup), guards, settings, telemetry
+    )
     tasks.start_soon(lease.heartbeat)
     tasks.start_soon(_keep_sealed, log, settings.seal_interval)
-    runtime = Runtime(
+    return runtime, Running(runtime, lease, tasks)
+
+
+def _runtime(
+    log: EventLog,
+    worker: str,
+    toolsets: Toolsets,
+    last_appends: LastAppends,
+    guards: tuple[ResultGuard, ...],
+    settings: Settings,
+    telemetry: Telemetry,
+) -> Runtime:
+    journal = Journal(log, telemetry.transition)
+    return Runtime(
         log=log,
-        journal=Journal(log),
-        worker=lease.worker,
+        journal=journal,
+        worker=worker,
         toolsets=toolsets,
         instances=Instances(),
         checker=ArgumentChecker(),
+        runner=ToolRunner(settings.limits),
+        last_appends=last_appends,
+        flights=Flights(journal, last_appends, telemetry),
         guards=guards,
         settings=settings,
         telemetry=telemetry,
-        threads=anyio.CapacityLimiter(settings.limits.sync_threads),
     )
-    return runtime, Running(log, lease, tasks)
 
 
 async def _keep_sealed(log: EventLog, interval: float) -> None:

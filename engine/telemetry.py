@@ -8,52 +8,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
+import msgspec
+from opentelemetry import context as contexts
 from opentelemetry import metrics, trace
-from opentelemetry.propagate import inject
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from events.transitions import kind_of
 from events.types import Denied, Executed, Failed, Paused, Proposed, ToolEvent
 
-__all__ = ("CallSpan", "Telemetry")
+__all__ = ("CallSpan", "Caller", "Telemetry")
 
 _SCOPE = "calljournal"
 
 
+class Caller(msgspec.Struct, frozen=True):
+    """The trace in which a call was made.
+
+    :ivar context: what was current then; the call's span is its child, whatever is current later
+    :ivar traceparent: the same in W3C form, as the log keeps it; None outside any span
+    """
+
+    context: Context
+    traceparent: str | None
+
+
 class CallSpan:
-    """The span of one call, from "may run" to "outcome appended"."""
+    """The span of one call, from "may run" (or its refusal) to "outcome appended"."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
+        self._began = perf_counter()
         self._ended = False
+
+    @property
+    def duration(self) -> float:
+        """Seconds since the span began."""
+        return perf_counter() - self._began
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make the span current; never around a yield of the events' generator."""
+        if not self._span.is_recording():
+            yield
+            return
         with trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
             yield
 
     def outcome(self, event: ToolEvent) -> None:
         """Note how the call ended; what waits or was denied is control flow, no error."""
         span = self._span
+        if not span.is_recording():
+            return
+        span.set_attribute("calljournal.status", kind_of(event))
         if event.position is not None:
             span.set_attribute("calljournal.position", event.position)
-        match event:
-            case Executed(status=status):
-                span.set_attribute("calljournal.status", status)
-                if status == "error":
-                    span.set_attribute("error.type", "tool_error")
-                    span.set_status(Status(StatusCode.ERROR))
-            case Failed(kind=kind):
-                span.set_attribute("calljournal.status", "failed")
-                span.set_attribute("error.type", event.exception_type or kind)
-                span.set_status(Status(StatusCode.ERROR))
-            case Paused() | Denied():
-                span.set_attribute("calljournal.status", kind_of(event))
-            case _:
-                pass
+        if (error := _error_type(event)) is not None:
+            self.failed(error)
+
+    def failed(self, error_type: str) -> None:
+        """Note that it ended in an error of this kind, of which there are few."""
+        self._span.set_attribute("error.type", error_type)
+        self._span.set_status(Status(StatusCode.ERROR))
 
     def end(self) -> None:
         """End the span, once."""
@@ -62,11 +82,24 @@ class CallSpan:
             self._span.end()
 
 
+def _error_type(event: ToolEvent) -> str | None:
+    match event:
+        case Executed(status="error"):
+            return "tool_error"
+        case Failed(kind="exception"):
+            return event.exception_type or "_OTHER"
+        case Failed(kind=kind):
+            return kind
+        case _:
+            return None
+
+
 class Telemetry:
     """The engine's instruments."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer(_SCOPE)
+        self._propagator = TraceContextTextMapPropagator()
         meter = metrics.get_meter(_SCOPE)
         self._duration = meter.create_histogram("gen_ai.execute_tool.duration", unit="s")
         self._transitions = meter.create_counter("calljournal.transitions")
@@ -74,39 +107,43 @@ class Telemetry:
         self._batch_size = meter.create_histogram("calljournal.append.batch_size")
         self._conflicts = meter.create_counter("calljournal.append.conflicts")
 
-    def traceparent(self) -> str | None:
-        """Return the caller's W3C trace context, as the log keeps it; None outside any span."""
-        if not trace.get_current_span().get_span_context().is_valid:
-            return None
+    def caller(self) -> Caller:
+        """Return the trace that is current now."""
+        context = contexts.get_current()
+        if not trace.get_current_span(context).get_span_context().is_valid:
+            return Caller(context, None)
         carrier: dict[str, str] = {}
-        inject(carrier)
-        return carrier.get("traceparent")
+        self._propagator.inject(carrier, context)
+        return Caller(context, carrier.get("traceparent"))
 
-    def start(self, proposed: Proposed, description: str) -> CallSpan:
-        """Start the span of a call that may run."""
-        attributes: dict[str, Any] = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": proposed.llm_name,
-            "gen_ai.tool.call.id": proposed.call_id,
-            "gen_ai.tool.type": "function",
-            "calljournal.key": proposed.key,
-            "calljournal.gate.decision": "allow",
-        }
+    def start(self, proposed: Proposed, caller: Caller, description: str) -> CallSpan:
+        """Start the span of a call that may run, as a child of its caller's."""
+        attributes = _attributes(proposed)
+        attributes["calljournal.gate.decision"] = "allow"
         if description:
             attributes["gen_ai.tool.description"] = description
-        if proposed.conversation_id is not None:
-            attributes["gen_ai.conversation.id"] = proposed.conversation_id
-        if proposed.agent_id is not None:
-            attributes["gen_ai.agent.id"] = proposed.agent_id
         name = f"execute_tool {proposed.llm_name}"
-        return CallSpan(self._tracer.start_span(name, kind=SpanKind.INTERNAL, attributes=attributes))
+        return CallSpan(self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes))
+
+    def not_run(self, proposed: Proposed, event: ToolEvent, caller: Caller, began: int) -> None:
+        """Note a call that did not come to run: one whole span, from ``began`` (Unix nanoseconds) until now."""
+        attributes = _attributes(proposed)
+        if isinstance(event, Paused | Denied):
+            attributes["calljournal.gate.decision"] = "pause" if isinstance(event, Paused) else "deny"
+            attributes["calljournal.gate.rule"] = event.rule or ""
+        name = f"execute_tool {proposed.llm_name}"
+        span = CallSpan(self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes, start_time=began))
+        span.outcome(event)
+        span.end()
+
+    def ran(self, event: ToolEvent, seconds: float) -> None:
+        """Note how long a call took that ran, and how it ended."""
+        outcome = event.status if isinstance(event, Executed) else _error_kind(event)
+        self._duration.record(seconds, {**_labels(event), "outcome": outcome})
 
     def transition(self, event: ToolEvent) -> None:
         """Count an appended event."""
-        labels = {"status": kind_of(event), "tool": event.tool_name, "action": event.action_name}
-        self._transitions.add(1, labels)
-        if isinstance(event, Executed):
-            self._duration.record(event.duration, {**labels, "outcome": event.status})
+        self._transitions.add(1, _labels(event))
 
     def batch(self, size: int, seconds: float, refused: int) -> None:
         """Note one transaction of the log's writer."""
@@ -114,3 +151,32 @@ class Telemetry:
         self._batch_size.record(size)
         if refused:
             self._conflicts.add(refused)
+
+
+def _attributes(proposed: Proposed) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": proposed.llm_name,
+        "gen_ai.tool.call.id": proposed.call_id,
+        "gen_ai.tool.type": "function",
+        "calljournal.key": proposed.key,
+    }
+    if proposed.conversation_id is not None:
+        attributes["gen_ai.conversation.id"] = proposed.conversation_id
+    if proposed.agent_id is not None:
+        attributes["gen_ai.agent.id"] = proposed.agent_id
+    return attributes
+
+
+def _labels(event: ToolEvent) -> dict[str, str]:
+    # A name that leads to no tool is the model's own making: there is no end of those.
+    known = event.tool_id is not None
+    return {
+        "status": kind_of(event),
+        "tool": event.tool_name if known else "unknown",
+        "action": event.action_name if known else "unknown",
+    }
+
+
+def _error_kind(event: ToolEvent) -> str:
+    return event.kind if isinstance(event, Failed) else kind_of(event)

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
+
 from engine.actions import fingerprint, resolve_actions
 from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
@@ -20,6 +22,7 @@ __all__ = ("Toolsets",)
 
 _log = logging.getLogger("calljournal.toolsets")
 _KEPT = 256
+_METADATA_TIME = 30.0
 _Choice = tuple[Any, ...]
 
 
@@ -61,7 +64,7 @@ class Toolsets:
 
     def _chosen(self, context: CallContext) -> list[ToolRow]:
         if context.tool_ids is not None:
-            return [self._by_id[tool_id] for tool_id in context.tool_ids if tool_id in self._by_id]
+            return [self._by_id[tool_id] for tool_id in dict.fromkeys(context.tool_ids) if tool_id in self._by_id]
         own = [row for row in self._rows if row.user_id is None or row.user_id == context.user_id]
         return own if context.agent_id is not None else [*own, *self._defaults]
 
@@ -78,18 +81,21 @@ class Toolsets:
         try:
             tool = self._manager.load_tool(row.name)
             metadata = [] if tool.actions_in_config else await _metadata(tool, row)
+            actions = resolve_actions(row, tool, metadata)
+            return Member(row, tool, actions, {action.name: fingerprint(action, row) for action in actions})
         except Exception as error:
             # A broken tool must not take the others with it; the call that names it is told.
             _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, error)
             return None
-        actions = resolve_actions(row, tool, metadata)
-        return Member(row, tool, actions, {action.name: fingerprint(action, row) for action in actions})
 
 
 async def _metadata(tool: type[Tool], row: ToolRow) -> Any:
     instance = tool(row.config, Scope(user_id=row.user_id, owner=row.user_id, tool_id=row.id))
     metadata = instance.get_actions_metadata()
-    return await metadata if inspect.isawaitable(metadata) else metadata
+    if not inspect.isawaitable(metadata):
+        return metadata
+    with anyio.fail_after(_METADATA_TIME):
+        return await metadata
 
 
 def _client_members(context: CallContext) -> list[Member]:

@@ -16,7 +16,14 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-__all__ = ("Background", "Bridge", "cancellation_requested", "open_bridge")
+__all__ = (
+    "Background",
+    "Bridge",
+    "cancellation_requested",
+    "native_cancellations",
+    "open_bridge",
+    "renew_cancellation",
+)
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -99,3 +106,25 @@ def cancellation_requested() -> bool:
         if task is not None and task.cancelling() > 0:
             return True
     return anyio.current_effective_deadline() == -math.inf
+
+
+def native_cancellations() -> int:
+    """Return how often asyncio's ``Task.cancel`` was asked of the current task and not called off since; 0 on trio."""
+    if not _on_asyncio():
+        return 0
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
+def renew_cancellation() -> None:
+    """Ask asyncio's cancellation of the current task anew where somebody caught it: it arrives at the next await.
+
+    AnyIO's own cancellation is left to AnyIO, which delivers it until its scope ends.
+    """
+    if anyio.current_effective_deadline() == -math.inf:
+        return
+    task = asyncio.current_task()
+    if task is not None:
+        # The number of requests stays what it was, for those who compare it.
+        task.uncancel()
+        task.cancel()
