@@ -84,7 +84,7 @@ class Feed:
             output.record(self._json(recorded))
         else:
             console = output.console
-            console.print(event_line(recorded.event, console.width, recorded.recorded_at))
+            console.print(event_line(recorded.event, console.width, recorded.recorded_at), soft_wrap=True)
 
     def _json(self, recorded: Recorded[ToolEvent]) -> dict[str, Any]:
         envelope = {"recorded_at": recorded.recorded_at, "version": recorded.version}

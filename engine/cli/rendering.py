@@ -30,6 +30,7 @@ from projections.row import AttemptRow
 
 __all__ = ("attempts_table", "catalogue_table", "event_line", "finding_lines", "table_of")
 
+_RESULT: Final = 400
 _COLOURS: Final = MappingProxyType(
     {
         "proposed": "cyan",
@@ -94,36 +95,40 @@ def _seconds(duration: float) -> str:
 
 
 def attempts_table(rows: Iterable[AttemptRow], all_tenants: bool) -> Table:
-    """Return the state of calls as a table."""
-    titles = ("position", *(("user",) if all_tenants else ()), "key", "call", "state", "result", "updated (UTC)")
-    table = table_of(*titles)
+    """Return the state of calls as a table; keys are whole, results are cut."""
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.add_column("position", min_width=8, no_wrap=True)
+    if all_tenants:
+        table.add_column("user", max_width=20, overflow="fold")
+    table.add_column("state", min_width=9)
+    table.add_column("call", ratio=3, overflow="fold")
+    table.add_column("result", ratio=2, no_wrap=True)
     for row in rows:
-        state = describe(row.attempt)
         shown = row.error if row.error is not None else json_text(row.result) if row.result_status else ""
-        cells = [
+        state = row.status if row.attempt.phase is None else describe(row.attempt)
+        table.add_row(
             Text(str(row.position), style="dim"),
             *((Text(one_line(row.user_id or "-")),) if all_tenants else ()),
-            Text(one_line(row.key)),
-            Text(one_line(f"{row.tool_name}.{row.action_name}"), style="bold"),
             Text(state, style=_COLOURS["error" if row.result_status == "error" else row.status]),
-            _short(shown, 60),
-            Text(f"{row.updated_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}", style="dim"),
-        ]
-        table.add_row(*cells)
+            Text.assemble((one_line(f"{row.tool_name}.{row.action_name}"), "bold"), f"\n{one_line(row.key)}"),
+            Text(one_line(shown[:_RESULT])),
+        )
     return table
 
 
 def catalogue_table(entries: Iterable[CatalogueEntry]) -> Table:
     """Return the catalogue as a table."""
-    table = table_of("tool", "actions", "effect", "default", "needs", "about")
+    table = table_of("tool", "effect", "default", "needs")
+    table.add_column("actions")
+    table.add_column("about")
     for entry in entries:
         marks = [word for word, holds in (("internal", entry.internal), ("a user", entry.user_scoped)) if holds]
         table.add_row(
             Text(one_line(entry.name), style="bold"),
-            Text(one_line(", ".join(entry.actions))),
             entry.effect,
             "yes" if entry.default_on else "",
             Text(one_line(", ".join((*marks, *entry.needs)))),
+            Text(one_line(", ".join(entry.actions))),
             Text(one_line(entry.description), style="dim"),
         )
     return table
@@ -137,12 +142,6 @@ def finding_lines(finding: Finding) -> Iterable[Text]:
     yield Text.assemble((f"{mark:<8}", style), (one_line(finding.subject), "bold"), f"  {one_line(finding.message)}")
     if finding.advice:
         yield Text(f"        {one_line(finding.advice)}", style=style)
-
-
-def _short(text: str, limit: int) -> Text:
-    cut = Text(one_line(text[: 4 * limit]))
-    cut.truncate(limit, overflow="ellipsis")
-    return cut
 
 
 def table_of(*titles: str) -> Table:

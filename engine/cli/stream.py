@@ -48,7 +48,7 @@ class EventStream:
             self._output.record(to_wire(event))
         else:
             console = self._output.console
-            console.print(event_line(event, console.width, replayed=self._is_repeated(event)))
+            console.print(event_line(event, console.width, replayed=self._is_repeated(event)), soft_wrap=True)
 
     def _is_repeated(self, event: StreamEvent) -> bool:
         return event.position is not None and event.position <= self._head
