@@ -100,8 +100,11 @@ def upgrade(connection: Connection, chains: Sequence[Chain]) -> list[str]:
 
 
 def _apply(connection: Connection, chains: Sequence[Chain]) -> list[str]:
-    standings = _standings(connection) or {}
-    if not standings:
+    standings = {}
+    # Looked for first: a select that fails would end the transaction, and with it the lock.
+    if inspect(connection).has_table(schemas.name):
+        standings = _select(connection)
+    else:
         _refuse_foreign(connection)
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -117,7 +120,8 @@ def _pending(connection: Connection, standings: dict[str, _Standing], chains: Se
 
 def _run(connection: Connection, chain: Chain) -> list[str]:
     from alembic.config import Config
-    from alembic.runtime.environment import EnvironmentContext
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
     from alembic.script import ScriptDirectory
 
     config = Config()
@@ -129,9 +133,9 @@ def _run(connection: Connection, chain: Chain) -> list[str]:
         steps.extend(scripts._upgrade_revs(chain.head, revision))
         return steps
 
-    with EnvironmentContext(config, scripts, fn=plan, destination_rev=chain.head) as environment:
-        environment.configure(connection=connection, version_table=chain.version_table)
-        environment.run_migrations()
+    # Each script is handed its operations: Alembic's own way of passing them is one global for all threads.
+    context = MigrationContext.configure(connection, opts={"fn": plan, "version_table": chain.version_table})
+    context.run_migrations(op=Operations(context))
     compatible = scripts.get_revision(chain.head).module.compatible
     _record(connection, chain, _Standing(chain.head, compatible))
     return [f"{chain.package}:{step.revision.revision}" for step in steps]
@@ -153,9 +157,8 @@ def _lock(connection: Connection) -> None:
 
 
 def _standings(connection: Connection) -> dict[str, _Standing] | None:
-    columns = (schemas.c.package, schemas.c.revision, schemas.c.compatible)
     try:
-        rows = connection.execute(select(*columns)).all()
+        return _select(connection)
     except DBAPIError as error:
         connection.rollback()
         if "file is not a database" in str(error.orig):
@@ -163,6 +166,10 @@ def _standings(connection: Connection) -> dict[str, _Standing] | None:
         if inspect(connection).has_table(schemas.name):
             raise
         return None
+
+
+def _select(connection: Connection) -> dict[str, _Standing]:
+    rows = connection.execute(select(schemas.c.package, schemas.c.revision, schemas.c.compatible)).all()
     return {package: _Standing(revision, compatible) for package, revision, compatible in rows}
 
 
@@ -197,7 +204,7 @@ def _refuse_foreign(connection: Connection) -> None:
 def _name(connection: Connection) -> str:
     if connection.dialect.name != "sqlite":
         return f"database {connection.engine.url.database!r}"
-    path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
+    path = connection.exec_driver_sql("PRAGMA database_list").all()[0][2]
     return f"file {path!r}" if path else "the database in memory"
 
 

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import create_async_engine
 
-from engine.migration import CHAINS
-from events.migration import upgrade
 from tests.postgres_server import PostgresServer, postgres_server
 
 __all__ = ("TEMPLATE",)
@@ -35,14 +31,11 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 async def _migrate(url: str) -> None:
-    engine = create_async_engine(url.replace("postgresql:", "postgresql+asyncpg:"))
+    # Imported by the tests that need a database, so that the others start at once.
+    from engine.migration import CHAINS
+    from events.postgres import migrate_postgres
 
-    def apply(connection: Connection) -> None:
-        upgrade(connection, CHAINS)
-
-    async with engine.connect() as connection:
-        await connection.run_sync(apply)
-    await engine.dispose()
+    await migrate_postgres(url, CHAINS)
 
 
 @pytest.fixture

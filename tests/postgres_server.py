@@ -76,6 +76,17 @@ class PostgresServer:
         """Run a statement as the superuser, in the database ``postgres``."""
         self._portal.call(self._admin.execute, statement)
 
+    def execute_on(self, url: str, *statements: str) -> None:
+        """Run statements in another database, over a connection that takes no part in what is tested."""
+
+        async def work(url: str) -> None:
+            connection = await asyncpg.connect(url)
+            for statement in statements:
+                await connection.execute(statement)
+            await connection.close()
+
+        self.run(work, url)
+
     def run(self, function: Callable[[str], Awaitable[None]], url: str) -> None:
         """Run an async function on a database, in the server's own event loop (asyncio)."""
         self._portal.call(function, url)

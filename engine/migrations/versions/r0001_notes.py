@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from alembic import op
+from alembic.operations import Operations
 
 __all__ = ("compatible", "down_revision", "revision", "upgrade")
 
@@ -20,7 +20,7 @@ def utc() -> sa.types.TypeEngine[datetime]:
     return sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 
 
-def upgrade() -> None:
+def upgrade(op: Operations) -> None:
     op.create_table(
         "notes",
         sa.Column("tenant", key(), primary_key=True),

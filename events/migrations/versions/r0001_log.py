@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from alembic import op
+from alembic.operations import Operations
 
 __all__ = ("compatible", "down_revision", "revision", "upgrade")
 
@@ -26,17 +26,17 @@ def number() -> sa.types.TypeEngine[int]:
     return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
-def upgrade() -> None:
-    create_log()
-    create_bookkeeping()
+def upgrade(op: Operations) -> None:
+    create_log(op)
+    create_bookkeeping(op)
     if op.get_bind().dialect.name == "sqlite":
-        protect_sqlite()
+        protect_sqlite(op)
     else:
-        order_postgres()
-        protect_postgres()
+        order_postgres(op)
+        protect_postgres(op)
 
 
-def create_log() -> None:
+def create_log(op: Operations) -> None:
     op.create_table(
         "tool_call_events",
         sa.Column("position", number(), primary_key=True, autoincrement=False),
@@ -76,7 +76,7 @@ def create_log() -> None:
     )
 
 
-def create_bookkeeping() -> None:
+def create_bookkeeping(op: Operations) -> None:
     op.create_table(
         "tool_call_checkpoints",
         sa.Column("name", key(), primary_key=True),
@@ -98,7 +98,7 @@ def create_bookkeeping() -> None:
     )
 
 
-def order_postgres() -> None:
+def order_postgres(op: Operations) -> None:
     # CACHE 1: a session that kept numbers back would use them below another's fence.
     op.execute("CREATE SEQUENCE tool_call_position AS bigint CACHE 1")
     # Numbers are given before commits show. Each writer holds a shared lock that says from where on its numbers are
@@ -132,7 +132,7 @@ _SQLITE_TAKEN = {
 }
 
 
-def protect_sqlite() -> None:
+def protect_sqlite(op: Operations) -> None:
     for table in APPEND_ONLY:
         refusal = f"SELECT RAISE(ABORT, 'the log is append-only: {table} refuses "
         for verb in ("UPDATE", "DELETE"):
@@ -145,7 +145,7 @@ def protect_sqlite() -> None:
         )
 
 
-def protect_postgres() -> None:
+def protect_postgres(op: Operations) -> None:
     op.execute("""
         CREATE FUNCTION calljournal_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

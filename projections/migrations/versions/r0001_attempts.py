@@ -4,7 +4,7 @@ from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy as sa
-from alembic import op
+from alembic.operations import Operations
 
 __all__ = ("compatible", "down_revision", "revision", "upgrade")
 
@@ -25,8 +25,8 @@ def number() -> sa.types.TypeEngine[int]:
     return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
-def upgrade() -> None:
-    create_attempts()
+def upgrade(op: Operations) -> None:
+    create_attempts(op)
     is_open = sa.text("status = 'proposed'")
     op.create_index(
         "tool_call_attempts_open",
@@ -47,7 +47,7 @@ def upgrade() -> None:
         op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))
 
 
-def create_attempts() -> None:
+def create_attempts(op: Operations) -> None:
     op.create_table(
         "tool_call_attempts",
         *of_the_call(),
