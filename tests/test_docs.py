@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -87,3 +89,16 @@ def test_make_targets_exist(path: Path) -> None:
 def test_files_that_are_named_exist(path: Path) -> None:
     named = re.findall(r"`((?:events|projections|engine|tests|docs|examples|benchmarks)/[\w/.]*)`", path.read_text())
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_readme_names_every_command() -> None:
+    listing = subprocess.run(
+        [sys.executable, "-c", "from engine.cli.main import main; main()", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    commands = re.findall(r"^  ([a-z]+)  ", listing.partition("Commands:")[2], flags=re.MULTILINE)
+    named = [row[0].split()[1] for row in table(page("README.md"), "On the command line")]
+    assert sorted(named) == sorted(commands)
