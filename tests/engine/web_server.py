@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-__all__ = ("Asked", "Page", "WebServer", "web_server")
+__all__ = ("Asked", "Page", "WebServer", "endless", "raw", "redirect", "text", "web_server")
 
 Page = Callable[[BaseHTTPRequestHandler], None]
 
@@ -74,3 +74,50 @@ def web_server(pages: dict[str, Page], context: ssl.SSLContext | None = None) ->
         server.shutdown()
         server.server_close()
         thread.join(5)
+
+
+def text(body: str, content_type: str = "text/plain", **headers: str) -> Page:
+    """A page of UTF-8; in the names of headers ``_`` stands for ``-``."""
+    return raw(body.encode(), content_type, **headers)
+
+
+def raw(body: bytes, content_type: str = "text/plain", **headers: str) -> Page:
+    """A page of these bytes."""
+
+    def page(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        for name, value in {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}.items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        request.wfile.write(body)
+
+    return page
+
+
+def redirect(target: str | None, status: int = 302) -> Page:
+    """A redirect that tries to leave a cookie behind."""
+
+    def page(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(status)
+        if target is not None:
+            request.send_header("Location", target)
+        request.send_header("Set-Cookie", "a=b")
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+
+    return page
+
+
+def endless(piece: bytes, **headers: str) -> Page:
+    """Sends the piece again and again, without saying how long it will be."""
+
+    def page(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        for name, value in headers.items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        request.close_connection = True
+        while True:
+            request.wfile.write(piece)
+
+    return page

@@ -9,8 +9,7 @@ import pytest
 
 from engine.contract import Scope, ToolResult
 from engine.tools.read_webpage import ReadWebpage
-from tests.engine.test_public_http import raw, redirect, text
-from tests.engine.web_server import Page, web_server
+from tests.engine.web_server import Page, raw, redirect, text, web_server
 
 pytestmark = pytest.mark.anyio
 
