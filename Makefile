@@ -38,12 +38,14 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --editable '.[test,dev]'
 	@touch $@
 
-demo: $(STAMP) ## run a recorded turn of several tools on SQLite: the stream, the table, the proof
+demo: $(STAMP) ## run a recorded turn of several tools on SQLite, twice: the stream, the table, the proof
 	@rm -f $(VENV)/demo.db $(VENV)/demo.db-wal $(VENV)/demo.db-shm
 	@set -e; export CALLJOURNAL_DATABASE_URL='$(DEMO_DATABASE)'; \
-	$(BIN)/calljournal run examples/turn.json --tools examples/tools; \
-	$(BIN)/calljournal attempts; \
-	$(BIN)/calljournal verify
+	show() { printf '\n$$ calljournal %s\n' "$$*"; $(BIN)/calljournal --no-json "$$@"; }; \
+	show run examples/turn.json --tools examples/tools; \
+	show run examples/turn.json --tools examples/tools; \
+	show attempts; \
+	show verify
 
 test: lint typecheck unit ## everything but the long matrices: lint, types, shape, tests
 

@@ -45,7 +45,8 @@ class EventStream:
 
     def _print(self, event: StreamEvent) -> None:
         if self._output.as_json:
-            self._output.record(to_wire(event))
+            again = {"replayed": True} if self._is_repeated(event) else {}
+            self._output.record(to_wire(event) | again)
         else:
             console = self._output.console
             console.print(event_line(event, console.width, replayed=self._is_repeated(event)), soft_wrap=True)
