@@ -36,7 +36,7 @@ _SECRET_ENDS: tuple[str, ...] = (
 )
 
 
-class Action(msgspec.Struct, frozen=True, kw_only=True):
+class Action(msgspec.Struct, frozen=True):
     """One action of one tool row.
 
     :ivar tool_id: the row's id
@@ -47,17 +47,17 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     :ivar presets: visible defaults, used where the model sends nothing
     :ivar pinned: fixed values the model may not send
     :ivar hidden: every name the model may not send, the pinned ones included
-    :ivar timeout: seconds
     :ivar groups: the parts of a request its properties go to; empty: all are the action's own
     :ivar request: what else a configured action says (url, method, body_content_type, …), as given
     :ivar configured: its definition is the row's config, not the tool's
+    :ivar timeout: seconds
     :ivar live_gate: None where nothing is asked at the moment of the call
     """
 
     tool_id: str
     tool_name: str
     name: str
-    description: str = ""
+    description: str
     parameters: dict[str, Any]
     shown: dict[str, Any]
     presets: dict[str, Any] = {}
@@ -72,8 +72,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     require_approval: bool = False
     live_gate: Literal["adds", "replaces"] | None = None
     active: bool = True
-    client_side: bool = False
     synthesised: bool = False
+    client_side: bool = False
 
     @property
     def has_live_gate(self) -> bool:
@@ -94,6 +94,19 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Action {self.tool_id}/{self.tool_name}.{self.name} {self.effect}{flags}>"
 
 
+class _OfClass(msgspec.Struct, frozen=True):
+    """What all of a row's actions have in common."""
+
+    tool_id: str
+    tool_name: str
+    effect: Effect
+    idempotent: bool
+    timeout: float
+    live_gate: Literal["adds", "replaces"] | None
+    configured: bool
+    synthesised: bool
+
+
 def resolve_actions(row: ToolRow, tool: type[Tool], metadata: Any) -> tuple[Action, ...]:
     """Return the row's actions in the order of their source, inactive ones included.
 
@@ -104,64 +117,60 @@ def resolve_actions(row: ToolRow, tool: type[Tool], metadata: Any) -> tuple[Acti
     """
     settings = {item.name: item for item in row.actions or ()}
     named_only = row.actions is not None and not tool.actions_in_config
-    class_facts = _class_facts(row, tool)
+    of_class = _OfClass(
+        row.id,
+        row.name,
+        tool.effect,
+        tool.idempotent,
+        tool.timeout,
+        tool.live_gate if callable(getattr(tool, "preview_decision", None)) else None,
+        tool.actions_in_config,
+        row.synthesised,
+    )
     resolved: dict[str, Action] = {}
     for name, stated in _entries(row.config.get("actions") if tool.actions_in_config else metadata):
         if name not in resolved and not (named_only and name not in settings):
-            resolved[name] = _action(name, stated, settings.get(name, _AS_IT_IS), class_facts)
+            resolved[name] = _action(name, stated, settings.get(name, _AS_IT_IS), of_class)
     return tuple(resolved.values())
 
 
 def _entries(metadata: Any) -> Iterable[tuple[str, dict[str, Any]]]:
     """Yield (name, definition): of a list of named ones, or of an object by name."""
     if isinstance(metadata, dict):
-        metadata = [{"name": key, **content} for key, content in metadata.items() if isinstance(content, dict)]
+        for key, content in metadata.items():
+            if isinstance(content, dict) and isinstance(name := content.get("name", key), str) and name:
+                yield name, content
+        return
     for content in metadata if isinstance(metadata, (list, tuple)) else ():
         if isinstance(content, dict) and isinstance(name := content.get("name"), str) and name:
             yield name, content
 
 
-def _class_facts(row: ToolRow, tool: type[Tool]) -> Action:
-    """Return what all of the row's actions have in common, as an action without a name."""
-    return Action(
-        tool_id=row.id,
-        tool_name=row.name,
-        name="",
-        parameters={},
-        shown={},
-        effect=tool.effect,
-        idempotent=tool.idempotent,
-        timeout=tool.timeout,
-        live_gate=tool.live_gate if callable(getattr(tool, "preview_decision", None)) else None,
-        configured=tool.actions_in_config,
-        synthesised=row.synthesised,
-    )
-
-
-def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class: Action) -> Action:
+def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class: _OfClass) -> Action:
     parameters = declared_parameters(metadata, presets=owner.presets, pinned=owner.pinned, hidden=owner.hidden)
     description = owner.description if owner.description is not None else metadata.get("description")
     idempotent = metadata.get("idempotent")
+    # By place: by name, twenty fields take five times as long, and there is one for every action of every row.
     return Action(
-        tool_id=of_class.tool_id,
-        tool_name=of_class.tool_name,
-        name=name,
-        description=description if isinstance(description, str) else "",
-        parameters=parameters.schema,
-        shown=parameters.shown,
-        presets=parameters.presets,
-        pinned=parameters.pinned,
-        hidden=parameters.hidden,
-        groups=parameters.groups,
-        request={key: item for key, item in metadata.items() if key not in _KNOWN} if of_class.configured else {},
-        configured=of_class.configured,
-        effect=_effect(metadata.get("effect"), of_class.effect),
-        idempotent=idempotent if isinstance(idempotent, bool) else of_class.idempotent,
-        timeout=_timeout(metadata.get("timeout"), of_class.timeout),
-        require_approval=owner.require_approval or bool(metadata.get("require_approval")),
-        live_gate=of_class.live_gate,
-        active=owner.active and metadata.get("active") is not False,
-        synthesised=of_class.synthesised,
+        of_class.tool_id,
+        of_class.tool_name,
+        name,
+        description if isinstance(description, str) else "",
+        parameters.schema,
+        parameters.shown,
+        parameters.presets,
+        parameters.pinned,
+        parameters.hidden,
+        parameters.groups,
+        {key: item for key, item in metadata.items() if key not in _KNOWN} if of_class.configured else {},
+        of_class.configured,
+        _effect(metadata.get("effect"), of_class.effect),
+        idempotent if isinstance(idempotent, bool) else of_class.idempotent,
+        _timeout(metadata.get("timeout"), of_class.timeout),
+        owner.require_approval or bool(metadata.get("require_approval")),
+        of_class.live_gate,
+        owner.active and metadata.get("active") is not False,
+        of_class.synthesised,
     )
 
 

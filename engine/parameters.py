@@ -18,6 +18,7 @@ GROUPS: tuple[str, ...] = ("query_params", "headers", "body", "parameters")
 """Where a request's properties may go, in the order in which they are shown."""
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
+_USUAL = frozenset({"type", "properties", "required"})
 _NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$defs", "definitions"})
 
 
@@ -35,7 +36,7 @@ class ActionGroup(msgspec.Struct, frozen=True):
     pinned: dict[str, Any] = {}
 
 
-class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+class Parameters(msgspec.Struct, frozen=True):
     """What an action takes.
 
     :ivar schema: the whole JSON Schema in its standard form, hidden and pinned properties included
@@ -71,8 +72,7 @@ class _Reading(msgspec.Struct):
     properties: dict[str, Any] = {}
     required: dict[str, None] = {}
     rest: dict[str, Any] = {}
-    visible: dict[str, None] = {}
-    hidden: dict[str, None] = {}
+    hidden: set[str] = set()
     groups: list[ActionGroup] = []
 
 
@@ -95,33 +95,40 @@ def declared_parameters(
 def _read_group(name: str, definition: dict[str, Any], owner: _Owner | None, reading: _Reading) -> None:
     properties = definition.get("properties")
     listed = definition.get("required")
-    required = dict.fromkeys(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else {}
+    required = frozenset(_texts(listed)) if listed else ()
     visible: list[str] = []
     presets: dict[str, Any] = {}
     pinned: dict[str, Any] = {}
+    known = reading.properties
     for key, declared in properties.items() if isinstance(properties, dict) else ():
         clean, is_hidden, is_required, value = _read_property(declared)
         if owner is not None:
             is_hidden = is_hidden or key in owner.pinned or key in owner.hidden
             value = owner.value_of(key, value)
-        if value is not None:
-            (pinned if is_hidden else presets)[key] = value
         if is_hidden:
-            reading.hidden[key] = None
-            reading.properties.setdefault(key, clean)
+            reading.hidden.add(key)
+            known.setdefault(key, clean)
+            if value is None:
+                # A hidden property nobody gives a value to can never be sent, so it is not asked for.
+                continue
+            pinned[key] = value
         else:
             visible.append(key)
-            reading.properties[key] = clean
-        # A hidden property nobody gives a value to can never be sent, so it is not asked for.
-        if (is_required or key in required) and (not is_hidden or key in pinned):
+            known[key] = clean
+            if value is not None:
+                presets[key] = value
+        if is_required or key in required:
             reading.required[key] = None
-        required.pop(key, None)
-    # Names that are required but not described here stay: the schema may describe them elsewhere.
-    reading.required.update(required)
-    reading.visible.update(dict.fromkeys(visible))
+    if required:
+        # Names that are required but not described here stay: the schema may describe them elsewhere.
+        reading.required.update(dict.fromkeys(item for item in _texts(listed) if item not in known))
     reading.groups.append(ActionGroup(name, tuple(visible), presets, pinned))
-    if definition.keys() - {"type", "properties", "required"}:
+    if not _USUAL.issuperset(definition):
         _keep_rest(definition, reading.rest)
+
+
+def _texts(listed: Any) -> list[str]:
+    return [item for item in listed if isinstance(item, str)] if isinstance(listed, list) else []
 
 
 def _keep_rest(definition: dict[str, Any], rest: dict[str, Any]) -> None:
@@ -134,22 +141,23 @@ def _keep_rest(definition: dict[str, Any], rest: dict[str, Any]) -> None:
 
 def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:
     """Return (schema without flags, hidden, required, value or None)."""
-    if not isinstance(declared, dict):
+    if type(declared) is not dict:
         return declared, False, False, None
     if declared.get("type") not in _SCALARS:
         declared = _standard(declared)
-    if not ("value" in declared or "required" in declared or "filled_by_llm" in declared):
+    if not ("filled_by_llm" in declared or "required" in declared or "value" in declared):
         return declared, False, False, None
     clean = declared.copy()
-    is_hidden = clean.pop("filled_by_llm", True) is False
+    shown = clean.pop("filled_by_llm", None)
     value = clean.pop("value", None)
-    required = clean.get("required")
+    required = clean.pop("required", None)
     # A list belongs to an object inside; true and false speak of this property.
-    if required is not None and not isinstance(required, list):
-        del clean["required"]
-    if value == "" and not _takes_text(clean):
+    if type(required) is list:
+        clean["required"] = required
+    # Stored actions are stamped with an empty value and the flag true; alone, an empty text is the owner's.
+    if value == "" and (shown is True or not _takes_text(clean)):
         value = None
-    return clean, is_hidden, required is True, value
+    return clean, shown is False, required is True, value
 
 
 def _takes_text(schema: dict[str, Any]) -> bool:
@@ -159,17 +167,18 @@ def _takes_text(schema: dict[str, Any]) -> bool:
 
 def _standard(schema: Any, depth: int = 0) -> Any:
     """Return the schema with ``required: true`` inside nested properties moved to where the standard has it."""
-    if not isinstance(schema, dict) or depth > 100:
+    if type(schema) is not dict or depth > 100 or _NESTING.isdisjoint(schema):
         return schema
-    changed = {key: _standard_keyword(key, content, depth) for key, content in schema.items() if key in _NESTING}
-    changed = {key: content for key, content in changed.items() if content is not schema[key]}
+    changed: dict[str, Any] = {}
+    for key, content in schema.items():
+        if key in _NESTING and (new := _standard_keyword(key, content, depth)) is not content:
+            changed[key] = new
     properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        return {**schema, **changed} if changed else schema
-    flagged = [key for key, item in properties.items() if isinstance(item, dict) and item.get("required") is True]
-    if flagged:
-        listed = schema.get("required")
-        changed["required"] = list(dict.fromkeys([*(listed if isinstance(listed, list) else ()), *flagged]))
+    if type(properties) is dict:
+        flagged = [key for key, item in properties.items() if type(item) is dict and item.get("required") is True]
+        if flagged:
+            listed = schema.get("required")
+            changed["required"] = list(dict.fromkeys([*_texts(listed), *flagged]))
     return {**schema, **changed} if changed else schema
 
 
@@ -192,8 +201,14 @@ def _unflagged(schema: Any) -> Any:
 
 
 def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
-    schema = {"type": "object", "properties": reading.properties, "required": list(reading.required), **reading.rest}
-    hidden = frozenset(reading.hidden.keys() - reading.visible.keys())
+    schema = {"type": "object", "properties": reading.properties, "required": list(reading.required)}
+    if reading.rest:
+        schema |= reading.rest
+    if owner is None and len(reading.groups) == 1 and reading.groups[0].name == "parameters":
+        (group,) = reading.groups
+        shown = _without(schema, reading.hidden) if reading.hidden else schema
+        return Parameters(schema, shown, group.presets, group.pinned, frozenset(reading.hidden))
+    hidden = frozenset(reading.hidden.difference(*[group.visible for group in reading.groups]))
     if owner is not None:
         hidden |= owner.hidden | owner.pinned.keys()
     presets: dict[str, Any] = {}
@@ -204,14 +219,9 @@ def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
         pinned.update({key: value for key, value in group.pinned.items() if key in hidden})
     if owner is not None:
         _keep_undeclared(owner, reading, hidden, presets, pinned)
-    return Parameters(
-        schema=schema,
-        shown=_without(schema, hidden) if hidden else schema,
-        presets=presets,
-        pinned=pinned,
-        hidden=hidden,
-        groups=tuple(reading.groups) if any(group.name != "parameters" for group in reading.groups) else (),
-    )
+    is_request = any(group.name != "parameters" for group in reading.groups)
+    groups = tuple(reading.groups) if is_request else ()
+    return Parameters(schema, _without(schema, hidden) if hidden else schema, presets, pinned, hidden, groups)
 
 
 def _keep_undeclared(
@@ -224,9 +234,8 @@ def _keep_undeclared(
     pinned.update({key: value for key, value in owner.pinned.items() if key not in reading.properties})
 
 
-def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    return {
-        **schema,
-        "properties": {key: item for key, item in schema["properties"].items() if key not in hidden},
-        "required": [key for key in schema["required"] if key not in hidden],
-    }
+def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
+    shown = schema.copy()
+    shown["properties"] = {key: item for key, item in schema["properties"].items() if key not in hidden}
+    shown["required"] = [key for key in schema["required"] if key not in hidden]
+    return shown

@@ -10,7 +10,7 @@ from engine.actions import Action
 from engine.contract import Tool
 from engine.offering import offered
 from engine.rows import ToolRow
-from engine.schemas import Prepared, prepare
+from engine.schemas import Prepared, present
 
 __all__ = ("Member", "Toolset")
 
@@ -45,7 +45,7 @@ class Toolset:
         """Return the function definitions for a family of providers, and the way back from their names."""
         known = self._prepared.get(family)
         if known is None:
-            known = self._prepared[family] = prepare(self._offered, family)
+            known = self._prepared[family] = present(self._offered, family)
         return known
 
     def names(self, prepared: Prepared | None = None) -> Mapping[str, ActionKey]:
