@@ -100,6 +100,33 @@ class Engine:
 
         return await confirm(self._runtime, message_id, user_id)
 
+    async def tool_results(
+        self,
+        message_id: str,
+        *,
+        user_id: str | None,
+        family: str = "openai",
+        calls: Sequence[ToolCall] | None = None,
+        limit: int | None = None,
+        close_open: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Return the provider's own result messages for every call of a turn, in call order.
+
+        No call is left without an answer: what finished is answered from the log, whatever was denied, failed, waits or
+        was interrupted by an honest text, so that a turn that broke off can always be continued.
+
+        :param message_id: the message, or the run of calls that had none
+        :param calls: the turn's calls; answers those too that the log never saw, and says how ids pair with rows
+        :param limit: characters of one result, at least 200; a longer one becomes JSON that says it was cut
+        :param close_open: close what still waits: moving on without a decision is a decision
+        :raises Refused: if the limit is too small
+        :raises LogUnavailable: if the log cannot be read (or, with ``close_open``, written)
+        """
+        from engine.answers import answers
+        from engine.result_messages import result_messages
+
+        return result_messages(await answers(self._runtime, message_id, user_id, calls, limit, close_open), family)
+
     async def attempt(self, key: str, *, user_id: str | None) -> AttemptRow | None:
         """Return the ``tool_call_attempts`` row of a call, or None where the tenant has no such call."""
         from projections.rows import read_attempt

@@ -1,0 +1,83 @@
+"""What a model is told of one call: its result, or an honest word on why there is none."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from engine.call import ToolCall
+from engine.truncation import cut_for_model
+from events.codec import encode_json
+from events.types import Denied, Executed, Failed, StreamEvent
+from projections.row import AttemptRow
+
+__all__ = ("Answer", "Outcome", "answer_of", "never_started")
+
+Outcome: TypeAlias = Literal["result", "error", "denied", "open"]
+"""``result``: the tool's own; ``error``: it failed, or reports one; ``denied``: it was not run; ``open``: not yet."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One call's answer.
+
+    :ivar call: the call, with the id under which it goes back to the provider
+    :ivar text: for families that take text
+    :ivar value: the result as JSON content, where it is whole; else the text
+    """
+
+    call: ToolCall
+    outcome: Outcome
+    text: str
+    value: Any
+
+
+_WAITING = {
+    "awaiting_approval": "It waits for a person's approval and has not run. Do not assume that it will be approved.",
+    "requires_client_execution": "It is with the client that executes it; no result has come back yet.",
+    "requires_input": "It waits for input that its server asked for; there is no result yet.",
+}
+
+
+def never_started(call: ToolCall) -> Answer:
+    """Answer a call that the log never saw."""
+    text = (
+        "This call was not run: it was interrupted before it was started, and had no effect. Call it again if needed."
+    )
+    return _worded(call, "error", text)
+
+
+def answer_of(call: ToolCall, row: AttemptRow, last: StreamEvent, limit: int | None) -> Answer:
+    """Answer a call by what the log has of it: its row, and the last event of the five kinds with its whole result.
+
+    :param limit: characters of the result's text; None: whole
+    """
+    match last:
+        case Executed():
+            return _result(call, last, limit)
+        case Failed():
+            return _worded(call, "error", f"Error: {last.message}")
+        case Denied():
+            return _worded(call, "denied", last.message)
+        case _:
+            return _worded(call, "open", _standing(row))
+
+
+def _result(call: ToolCall, executed: Executed, limit: int | None) -> Answer:
+    value = executed.result
+    text = value if isinstance(value, str) else encode_json(value).decode()
+    shown = cut_for_model(value, text, executed.key, limit)
+    outcome: Outcome = "error" if executed.status == "error" else "result"
+    return Answer(call=call, outcome=outcome, text=shown, value=value if shown is text else msgspec.json.decode(shown))
+
+
+def _standing(row: AttemptRow) -> str:
+    if row.gate == "paused" and row.pause_type is not None:
+        return f"This call has no result yet. {_WAITING[row.pause_type]}"
+    if row.gate == "approved":
+        return "This call has no result yet. It was approved, and has not run so far."
+    return "This call has no result: it was started and has not reported its end, so it may have had its effect."
+
+
+def _worded(call: ToolCall, outcome: Outcome, text: str) -> Answer:
+    return Answer(call=call, outcome=outcome, text=text, value=text)
