@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from engine.artifacts_of import artifact_id_of, artifacts_of
 from engine.contract import Tool
 from engine.flight import Flight
-from engine.guards import Guarded, Inspected, guard_result
+from engine.guards import WITHHELD, Guarded, Inspected, guard_result
 from engine.outcomes import executed, failed
 from engine.performance import Performance
 from engine.recorded import recorded_events
-from engine.results import Finished, finish_quickly, finish_result
-from engine.running import Broke, Returned, describe_exception
+from engine.results import Finished, finish, finish_quickly, finish_result
+from engine.running import Broke, Returned, comes_from_outside, describe_exception
 from engine.runtime import Runtime
 from events.errors import Conflict, LogUnavailable
 from events.persistence import run_to_end
@@ -60,14 +60,28 @@ async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Perfor
     proposed = flight.proposed
     try:
         finished = run.finished or await finish_result(run.value, runtime.settings.limits)
-    except Exception as error:
+    except BaseException as error:
+        if comes_from_outside(error):
+            raise
         # Something within the result, an iterator for instance, broke while it was looked through.
         event = failed(proposed, "exception", describe_exception(error), type(error).__name__)
         return await _append(runtime, flight, event)
-    guarded = await guard_result(finished, runtime.guards, _inspected(proposed, finished), runtime.settings.limits)
+    guarded = await _guarded(runtime, proposed, finished)
     outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)
     outcome = await _with_artifacts(outcome, performance)
     return await _append(runtime, flight, outcome, guarded.finished.encoded)
+
+
+async def _guarded(runtime: Runtime, proposed: Proposed, finished: Finished) -> Guarded:
+    limits = runtime.settings.limits
+    try:
+        return await guard_result(finished, runtime.guards, _inspected(proposed, finished), limits)
+    except BaseException as error:
+        if comes_from_outside(error):
+            raise
+        # A guard that exits or cancels has not looked: whatever fails, the result must not pass on that account.
+        withheld = replace(finish(WITHHELD, limits), status=finished.status)
+        return Guarded(withheld, f"a guard could not look ({type(error).__name__}), withheld")
 
 
 def _inspected(proposed: Proposed, finished: Finished) -> Inspected:
@@ -92,9 +106,13 @@ async def _with_artifacts(outcome: Executed, performance: Performance) -> Execut
 
 
 async def _in_time(answer: Awaitable[T]) -> T | None:
-    """Return what a hook answers; None where it takes too long, for it never costs a call its result."""
-    with anyio.move_on_after(_HOOK_TIME):
-        return await answer
+    """Return what a hook answers; None where it exits or takes too long, for it never costs a call its result."""
+    try:
+        with anyio.move_on_after(_HOOK_TIME):
+            return await answer
+    except BaseException as error:
+        if comes_from_outside(error):
+            raise
     return None
 
 

@@ -18,7 +18,7 @@ from engine.parsing import ParsedCall, ToolActionParser
 from engine.refusals import arguments_text, refusal_text
 from engine.schemas import Prepared
 from engine.toolset import Member, Toolset
-from events.keys import call_digest, journal_key, new_id
+from events.keys import call_digest, journal_key, new_id, require_storable
 from events.types import FailureKind, Proposed
 
 __all__ = ("Origin", "Proposal", "Refusal", "Verdict", "propose", "storable")
@@ -94,10 +94,18 @@ def _event(
     member: Member | None,
     origin: Origin,
 ) -> Proposed:
+    for what, identity in (
+        ("the run id", context.run_id),
+        ("the conversation id", context.conversation_id),
+        ("the agent id", context.agent_id),
+    ):
+        require_storable(identity, what)
     call_id = storable(call.id) or f"call_{new_id()}"
     raw = None if parsed.raw is None else storable(parsed.raw)
     tool_id = None if member is None else member.row.id
-    action_name = storable(parsed.action_name or parsed.llm_name, _NAME) or "unknown"
+    # A name that leads to no row of the turn is taken for what it is: the model's own, whole.
+    meant = parsed.llm_name if member is None else parsed.action_name
+    action_name = storable(meant, _NAME) or "unknown"
     return Proposed(
         id=new_id(),
         key=journal_key(call_id, context.message_id, context.run_id),

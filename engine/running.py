@@ -17,7 +17,7 @@ from engine.threads import ThreadJob, Threads
 from events.bridge import cancellation_requested, native_cancellations, renew_cancellation
 from events.types import FailureKind
 
-__all__ = ("Broke", "Returned", "Run", "ToolRunner", "describe_exception")
+__all__ = ("Broke", "Returned", "Run", "ToolRunner", "comes_from_outside", "describe_exception")
 
 
 class Returned(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class ToolRunner:
             raise
         except BaseException as error:
             # Not swallowed: a cancellation from outside goes on, anything else becomes a Failed event.
-            if _comes_from_outside(error) and not _has_returned(job):
+            if comes_from_outside(error) and not _has_returned(job):
                 raise
             failure = error
         if job is not None and _has_returned(job):
@@ -145,7 +145,8 @@ def _raised(error: BaseException, late: str) -> Broke:
     return Broke("exception", described, type(error).__name__, error)
 
 
-def _comes_from_outside(error: BaseException) -> bool:
+def comes_from_outside(error: BaseException) -> bool:
+    """Tell whether what a tool's code let through is not its own: KeyboardInterrupt, or its caller's cancellation."""
     leaves = list(_leaves(error))
     if any(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
         return True

@@ -87,6 +87,11 @@ class Wake:
                 connection.terminate()
             self._retry_at = anyio.current_time() + _RETRY
             return None
+        except BaseException:
+            # Closed half-way: the connection is nobody's.
+            if connection is not None:
+                connection.terminate()
+            raise
         self._connection = connection
         self._stir()
         return connection
