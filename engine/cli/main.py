@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
@@ -23,10 +24,20 @@ from engine.cli.show import tools as catalogue
 __all__ = ("calljournal", "main")
 
 
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        try:
+            said = version("calljournal")
+        except PackageNotFoundError:
+            said = "from its source, not installed"
+        click.echo(f"calljournal {said}")
+        context.exit()
+
+
 @click.group(invoke_without_command=True)
 @shared_options("database", "user", "tools", "as_json")
 @click.option("--debug", is_flag=True, help="Show the program's own log, and where an error came from.")
-@click.version_option(package_name="calljournal", message="%(prog)s %(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Say which.")
 @click.pass_context
 def calljournal(
     context: click.Context,
@@ -45,7 +56,10 @@ def calljournal(
     if debug:
         logging.basicConfig(format="calljournal: %(levelname)s %(name)s: %(message)s")
     context.obj = Choice(
-        database=database or os.environ.get(ENVIRONMENT) or None, user=user, tools=tools, as_json=as_json
+        database=(os.environ.get(ENVIRONMENT) or None) if database is None else database,
+        user=user,
+        tools=tools,
+        as_json=as_json,
     )
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -68,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BaseException as error:
-        if "--debug" in given and not isinstance(error, BrokenPipeError):
+        if "--debug" in given and not isinstance(error, click.ClickException | BrokenPipeError):
             raise
         failure = failure_of(error)
         report(failure, _secrets(given))

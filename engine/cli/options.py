@@ -42,7 +42,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """The database to use."""
-        return self.database or DEFAULT_DATABASE
+        return DEFAULT_DATABASE if self.database is None else self.database
 
 
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
@@ -63,7 +63,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--json/--no-json",
         "as_json",
         default=None,
-        help="One JSON object a line, or a form for people; else as standard output is a terminal or not.",
+        help="One JSON object a line, or lines for people. Default: JSON unless on a terminal.",
     ),
 }
 
