@@ -136,10 +136,9 @@ def _may_take_over(proposal: Proposal, row: AttemptRow) -> bool:
 
 
 async def _opening(runtime: Runtime, proposed: Proposed) -> Proposed:
-    async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id):
-        if isinstance(record.event, Proposed):
-            return record.event
-        break
+    stream = [record.event async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id)]
+    if stream and isinstance(stream[0], Proposed):
+        return stream[0]
     raise LogUnavailable(f"the stream of call {proposed.key!r} does not begin with a proposal; run verify")
 
 
