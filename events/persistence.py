@@ -1,7 +1,7 @@
 """Work that must reach its end whatever cancels the caller: AnyIO's scopes, or a plain ``task.cancel()``.
 
-A shielded scope alone does not keep asyncio's own cancellation out, which agent loops use (``asyncio.timeout``, a server
-dropping a request). Both functions let the cancellation take effect afterwards; none is ever swallowed.
+A shielded scope alone does not keep asyncio's own cancellation out, which agent loops use (``asyncio.timeout``, a
+server dropping a request). Both functions let the cancellation take effect afterwards; none is ever swallowed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,18 @@ async def run_to_end(work: Callable[[], Awaitable[T]]) -> T:
 
 async def wait_to_end(event: anyio.Event) -> BaseException | None:
     """Wait for ``event`` however often the caller is cancelled; return the cancellation, for the caller to raise."""
-    interruption: BaseException | None = None
+    cancelled = anyio.get_cancelled_exc_class()
+    try:
+        await event.wait()
+    except cancelled as error:
+        interruption: BaseException = error
+    else:
+        return None
+    # The shield comes only now: hardly any wait is ever cancelled, and each would pay for it.
     with anyio.CancelScope(shield=True):
         while not event.is_set():
             try:
                 await event.wait()
-            except anyio.get_cancelled_exc_class() as cancelled:
-                interruption = cancelled
+            except cancelled as error:
+                interruption = error
     return interruption

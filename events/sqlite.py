@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 import sqlalchemy
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from events.errors import LogUnavailable, SchemaMismatch
 from events.migration import Chain, upgrade
+from events.sqlite_lane import Lane
 from events.sqlite_writer import SqliteWriter
 from events.store import InlineProjection, Unit, Verdict
 
@@ -62,10 +63,10 @@ class SqliteStore:
         self.path = path
         self._connection = connection
         self._writer = SqliteWriter(connection, projection)
-        self._lane = anyio.CapacityLimiter(1)
+        self._lane = Lane()
         self._write_engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
         self._memory = path == ":memory:"
-        self._readers = self._lane if self._memory else anyio.CapacityLimiter(_READERS)
+        self._readers = anyio.CapacityLimiter(_READERS)
         self._read_engine = self._write_engine if self._memory else _read_engine(path)
         self._watch = None if self._memory else _connect(path)
         self._seen = self._data_version()
@@ -86,14 +87,15 @@ class SqliteStore:
         return verdicts
 
     async def _in_lane(self, work: Callable[..., T], *args: Any) -> T:
-        # A commit that has begun always finishes: the caller may not leave before it knows the outcome.
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work, *args, limiter=self._lane)
+        if self._lane.closed:
+            raise LogUnavailable(f"SQLite database {self.path}: it has been closed")
+        return await self._lane.run(partial(work, *args))
 
     async def read(self, statement: Any) -> Sequence[Any]:
         """See ``Store.read``."""
-        return await anyio.to_thread.run_sync(self._read, statement, limiter=self._readers, abandon_on_cancel=False)
+        if self._memory:
+            return await self._in_lane(self._read, statement)
+        return await anyio.to_thread.run_sync(self._read, statement, limiter=self._readers)
 
     def _read(self, statement: Any) -> Sequence[Any]:
         try:
@@ -173,7 +175,8 @@ class SqliteStore:
             return
         self._closed = True
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._close, limiter=self._lane)
+            await self._lane.run(self._close)
+        self._lane.close()
 
     def _close(self) -> None:
         self._read_engine.dispose()

@@ -1,84 +1,122 @@
-"""The SQL of SQLite's writer: every statement named, generated once from the inline projection's columns."""
+"""The SQL of SQLite's writer: every statement named, generated from the inline projection's columns.
+
+Statements take many rows at once. Each step of a statement gives Python's lock away and gets it back, which costs more
+than the row itself while the event loop is busy in another thread.
+"""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TypeVar
 
-from events.store import Guard, InlineProjection
+from events.store import Guard
 
 __all__ = (
     "FIND_PAYLOAD",
-    "FIND_STREAM",
-    "INSERT_EVENT",
     "INSERT_PAYLOAD",
-    "INSERT_STREAM",
     "LAST_POSITION",
     "LEASE_ALIVE",
     "STREAM_IDS",
-    "Statements",
+    "find_streams",
     "guard_clause",
-    "statements_for",
+    "in_pieces",
+    "insert_events",
+    "insert_rows",
+    "insert_streams",
+    "moved_rows",
+    "read_row",
+    "update_rows",
 )
 
-INSERT_EVENT = (
-    "INSERT INTO tool_call_events "
-    "(position, stream, version, tenant, key, id, type, schema_version, recorded_at, data) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
 LAST_POSITION = "SELECT coalesce(max(position), 0) FROM tool_call_events"
-FIND_STREAM = "SELECT stream FROM tool_call_streams WHERE tenant = ? AND key = ?"
-INSERT_STREAM = "INSERT INTO tool_call_streams (tenant, key, stream) VALUES (?, ?, ?)"
 FIND_PAYLOAD = "SELECT 1 FROM tool_call_payloads WHERE tenant = ? AND digest = ?"
 INSERT_PAYLOAD = "INSERT INTO tool_call_payloads (tenant, digest, length, content) VALUES (?, ?, ?, ?)"
 STREAM_IDS = "SELECT id, position, recorded_at FROM tool_call_events WHERE stream = ? ORDER BY version"
 LEASE_ALIVE = "SELECT 1 FROM worker_leases WHERE worker = ? AND expires_at > ?"
 
+T = TypeVar("T")
 
-class Statements(msgspec.Struct, frozen=True):
-    """Statements that depend on the inline projection."""
-
-    insert_row: str
-    update_row: str
-    read_row: str
+_SIZES = (64, 32, 16, 8, 4, 2, 1)
 
 
-def statements_for(projection: InlineProjection) -> Statements:
-    """Generate the state row's statements.
+def in_pieces(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split rows so that seven lengths are enough for any number of them: each length is a statement to compile."""
+    first = 0
+    for size in _SIZES:
+        while len(rows) - first >= size:
+            yield rows[first : first + size]
+            first += size
 
-    ``insert_row`` takes (stream, tenant, key, *insert_columns, proposed_at, updated_at, version, position).
-    ``update_row`` takes (*update columns in their order, updated_at, version, position, stream, tenant, expected
-    version) and wants :func:`guard_clause` appended.
-    """
-    table = projection.table
-    columns = (
-        "stream",
-        "tenant",
-        "key",
-        *projection.insert_columns,
-        "proposed_at",
-        "updated_at",
-        "version",
-        "position",
+
+def _values(rows: int, width: int, first: int = 1, tail: str = "") -> str:
+    """Return ``rows`` lists of ``width`` numbered parameters, from number ``first``, each followed by ``tail``."""
+    starts = range(first, first + rows * width, width)
+    return ", ".join(
+        ["(" + ", ".join([f"?{start + column}" for column in range(width)]) + tail + ")" for start in starts]
     )
-    marks = ", ".join("?" * len(columns))
-    # "late" is NOT NULL and False unless an event says otherwise.
-    insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
-    index = {name: number for number, name in enumerate(projection.update_columns, 1)}
-    sets = [_assignment(name, number, index["gate"]) for name, number in index.items()]
-    count = len(index)
-    sets += [f"updated_at = ?{count + 1}", f"version = ?{count + 2}", f"position = ?{count + 3}"]
-    update = (
-        f"UPDATE {table} SET {', '.join(sets)} "  # noqa: S608
-        f"WHERE stream = ?{count + 4} AND tenant = ?{count + 5} AND version = ?{count + 6}"
+
+
+@lru_cache(maxsize=16)
+def find_streams(table: str, rows: int) -> str:
+    """Return the select of (tenant, key, stream, version) for ``rows`` pairs of tenant and key."""
+    return (
+        "SELECT s.tenant, s.key, s.stream, t.version "  # noqa: S608
+        f"FROM (VALUES {_values(rows, 2)}) AS wanted "
+        "CROSS JOIN tool_call_streams AS s ON s.tenant = wanted.column1 AND s.key = wanted.column2 "
+        f"LEFT JOIN {table} AS t ON t.stream = s.stream"
     )
-    read = f"SELECT version, status, gate, pause_type, late FROM {table} WHERE stream = ?"  # noqa: S608
-    return Statements(insert, update, read)
 
 
-def _assignment(name: str, number: int, gate: int) -> str:
-    if name in ("pause_type", "expires_at"):
-        return f"{name} = CASE WHEN ?{gate} IS NULL THEN {name} ELSE ?{number} END"
-    return f"{name} = coalesce(?{number}, {name})"
+@lru_cache(maxsize=16)
+def insert_streams(rows: int) -> str:
+    """Return the insert of ``rows`` times (tenant, key, stream)."""
+    return f"INSERT INTO tool_call_streams (tenant, key, stream) VALUES {_values(rows, 3)}"  # noqa: S608
+
+
+@lru_cache(maxsize=16)
+def insert_events(rows: int) -> str:
+    """Return the insert of events: the moment, then ``rows`` times (position … schema_version, data)."""
+    return (
+        "INSERT INTO tool_call_events "  # noqa: S608
+        "(position, stream, version, tenant, key, id, type, schema_version, data, recorded_at) "
+        f"VALUES {_values(rows, 9, 2, ', ?1')}"
+    )
+
+
+@lru_cache(maxsize=256)
+def insert_rows(table: str, columns: tuple[str, ...], rows: int) -> str:
+    """Return the insert of state rows: the moment, then ``rows`` times (stream, tenant, key, version, position,
+    *columns). A column that is not among ``columns`` is NULL."""
+    names = ("stream", "tenant", "key", "version", "position", *columns, "proposed_at", "updated_at")
+    marks = _values(rows, len(names) - 2, 2, ", ?1, ?1")
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES {marks}"  # noqa: S608
+
+
+@lru_cache(maxsize=256)
+def update_rows(table: str, columns: tuple[str, ...], guard: Guard, rows: int) -> str:
+    """Return the guarded update of state rows: the moment, then ``rows`` times (stream, tenant, expected version,
+    version, position, *columns). A column that is not among ``columns`` stays as it is."""
+    sets = [f"{name} = wanted.column{number}" for number, name in enumerate(("version", "position", *columns), 4)]
+    return (
+        f"UPDATE {table} SET {', '.join(sets)}, updated_at = ?1 "  # noqa: S608
+        f"FROM (VALUES {_values(rows, 5 + len(columns), 2)}) AS wanted "
+        f"WHERE {table}.stream = wanted.column1 AND {table}.tenant = wanted.column2 "
+        f"AND {table}.version = wanted.column3{guard_clause(guard)}"
+    )
+
+
+@lru_cache(maxsize=16)
+def moved_rows(table: str, rows: int) -> str:
+    """Return the select of those of ``rows`` streams whose state row stands beyond a position, which comes first."""
+    marks = ", ".join(["?"] * rows)
+    return f"SELECT stream FROM {table} WHERE position > ? AND stream IN ({marks})"  # noqa: S608
+
+
+@lru_cache(maxsize=4)
+def read_row(table: str) -> str:
+    """Return the select of what a refusal tells of a stream's state row."""
+    return f"SELECT version, status, gate, pause_type, late FROM {table} WHERE stream = ?"  # noqa: S608
 
 
 def guard_clause(guard: Guard) -> str:

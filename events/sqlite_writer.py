@@ -1,44 +1,48 @@
 """SQLite's one writer: a connection, and the transaction that turns a batch of appends into rows.
 
-Runs in a worker thread, one batch at a time. Sync on purpose: it holds no lock of the event loop.
+Runs in the store's own thread. Sync on purpose: it holds no lock of the event loop.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from itertools import chain
+from typing import Any, TypeAlias
 
-from events.schema import utc_text
+from events.sqlite_batch import RowForms, SqliteBatch
 from events.sqlite_statements import (
     FIND_PAYLOAD,
-    FIND_STREAM,
-    INSERT_EVENT,
     INSERT_PAYLOAD,
-    INSERT_STREAM,
     LAST_POSITION,
     LEASE_ALIVE,
     STREAM_IDS,
-    guard_clause,
-    statements_for,
+    find_streams,
+    in_pieces,
+    insert_events,
+    insert_rows,
+    insert_streams,
+    moved_rows,
+    read_row,
+    update_rows,
 )
-from events.store import Appended, Guard, InlineProjection, Refusal, StreamAppend, Unit, Verdict
+from events.store import Appended, InlineProjection, Refusal, StreamAppend, Unit, Verdict
 
 __all__ = ("SqliteWriter",)
 
+_Entry: TypeAlias = Appended | Refusal
+_Found: TypeAlias = dict[tuple[str, str], tuple[int, int | None]]
+_NOWHERE = (None, None)
+
 
 class SqliteWriter:
-    """Applies batches on one connection. Not thread safe: its store calls it from one thread at a time."""
+    """Applies batches on one connection. Not thread safe: its store calls it from one thread only."""
 
     def __init__(self, connection: sqlite3.Connection, projection: InlineProjection) -> None:
         self._connection = connection
-        self._statements = statements_for(projection)
-        self._updates: dict[Guard, str] = {}
-        columns = projection.insert_columns
-        self._insert_late = columns.index("late")
-        self._insert_expiry = columns.index("expires_at")
-        self._update_expiry = projection.update_columns.index("expires_at")
+        self._forms = RowForms(projection)
+        self._table = projection.table
 
     def commit(self, units: Sequence[Unit]) -> list[Verdict]:
         """Write the units in one transaction, synced to disk on return.
@@ -48,9 +52,9 @@ class SqliteWriter:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            batch = _Batch(connection.execute(LAST_POSITION).fetchone()[0])
-            verdicts = [self._unit(unit, batch) for unit in units]
-            connection.executemany(INSERT_EVENT, batch.rows)
+            batch = SqliteBatch(self._forms, connection.execute(LAST_POSITION).fetchone()[0])
+            singles = iter(self._write([unit[0] for unit in units if len(unit) == 1], batch))
+            verdicts = [(next(singles),) if len(unit) == 1 else self._unit(unit, batch) for unit in units]
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -58,73 +62,94 @@ class SqliteWriter:
             raise
         return verdicts
 
-    def _unit(self, unit: Unit, batch: _Batch) -> Verdict:
-        if len(unit) == 1:
-            return (self._append(unit[0], batch),)
-        before = (batch.position, len(batch.rows))
+    def _unit(self, unit: Unit, before: SqliteBatch) -> Verdict:
+        batch = before.following()
         self._connection.execute("SAVEPOINT unit")
-        verdict = tuple([self._append(append, batch) for append in unit])
+        verdict = tuple(self._write(unit, batch))
         if any(isinstance(entry, Refusal) for entry in verdict):
             self._connection.execute("ROLLBACK TO unit")
-            batch.position = before[0]
-            del batch.rows[before[1] :]
+        else:
+            before.position = batch.position
         self._connection.execute("RELEASE unit")
         return verdict
 
-    def _append(self, append: StreamAppend, batch: _Batch) -> Appended | Refusal:
-        found = self._connection.execute(FIND_STREAM, (append.tenant, append.key)).fetchone()
+    def _write(self, appends: Sequence[StreamAppend], batch: SqliteBatch) -> list[_Entry]:
+        """Write the appends, each for itself: first what can be told beforehand, then all rows, in few statements."""
+        found = self._find(appends)
+        entries = [self._enter(append, found, batch) for append in appends]
+        self._insert_streams(batch)
+        refused = self._change_rows(batch)
+        self._insert_payloads(batch, refused)
+        self._insert_events(batch, refused)
+        if not refused:
+            return entries
+        streams = [found.get((append.tenant, append.key), _NOWHERE)[0] for append in appends]
+        places = zip(appends, entries, streams, strict=True)
+        return [
+            self._known(stream, append) if stream is not None and stream in refused else entry
+            for append, entry, stream in places
+        ]
+
+    def _find(self, appends: Sequence[StreamAppend]) -> _Found:
+        names = [(append.tenant, append.key) for append in appends]
+        found: _Found = {}
+        for piece in in_pieces(names):
+            statement = find_streams(self._table, len(piece))
+            for tenant, key, stream, version in self._connection.execute(statement, [*chain.from_iterable(piece)]):
+                found[tenant, key] = (stream, version)
+        return found
+
+    def _enter(self, append: StreamAppend, found: _Found, batch: SqliteBatch) -> _Entry:
+        """Note in the batch what an append writes, unless it is known or refused already."""
+        stream, version = found.get((append.tenant, append.key), _NOWHERE)
         if append.dead_worker is not None and self._alive(append.dead_worker, batch.text):
-            return self._refusal(found, lease_alive=True)
-        if append.expected_version == 0:
-            if found is not None:
-                return self._repeated(found[0], append) or self._refusal(found)
-            stream = batch.position + 1
-            self._begin(append, stream, batch)
-        elif found is None:
-            return Refusal()
-        else:
-            stream = found[0]
-            if append.check_repeat and (repeated := self._repeated(stream, append)):
-                return repeated
-            if not self._change(append, stream, batch):
-                return self._repeated(stream, append) or self._refusal(found)
-        for payload in append.payloads:
-            if self._connection.execute(FIND_PAYLOAD, (append.tenant, payload.digest)).fetchone() is None:
-                row = (append.tenant, payload.digest, payload.length, payload.content)
+            return self._refusal(stream, lease_alive=True)
+        if stream is None:
+            return batch.begin(append) if append.expected_version == 0 else Refusal()
+        if append.expected_version == 0 or append.change.guard is None or version != append.expected_version:
+            return self._known(stream, append)
+        if append.check_repeat and (repeated := self._repeated(stream, append)):
+            return repeated
+        return batch.change(append, stream)
+
+    def _insert_streams(self, batch: SqliteBatch) -> None:
+        for piece in in_pieces(batch.streams):
+            self._connection.execute(insert_streams(len(piece)), [*chain.from_iterable(piece)])
+        for columns, rows in batch.rows.items():
+            for part in in_pieces(rows):
+                statement = insert_rows(self._table, columns, len(part))
+                self._connection.execute(statement, [batch.text, *chain.from_iterable(part)])
+
+    def _change_rows(self, batch: SqliteBatch) -> set[int]:
+        """Move the state rows along and return the streams whose guard did not hold."""
+        refused: set[int] = set()
+        for (columns, guard), rows in batch.changes.items():
+            for piece in in_pieces(rows):
+                statement = update_rows(self._table, columns, guard, len(piece))
+                done = self._connection.execute(statement, [batch.text, *chain.from_iterable(piece)])
+                if done.rowcount < len(piece):
+                    streams = [row[0] for row in piece]
+                    moved = self._connection.execute(moved_rows(self._table, len(piece)), (batch.first, *streams))
+                    refused |= set(streams).difference(chain.from_iterable(moved))
+        return refused
+
+    def _insert_payloads(self, batch: SqliteBatch, refused: set[int]) -> None:
+        for stream, tenant, payload in batch.payloads:
+            known = self._connection.execute(FIND_PAYLOAD, (tenant, payload.digest)).fetchone()
+            if known is None and stream not in refused:
+                row = (tenant, payload.digest, payload.length, payload.content)
                 self._connection.execute(INSERT_PAYLOAD, row)
-        return batch.add(append, stream)
+
+    def _insert_events(self, batch: SqliteBatch, refused: set[int]) -> None:
+        rows = [row for row in batch.events if row[1] not in refused] if refused else batch.events
+        for piece in in_pieces(rows):
+            self._connection.execute(insert_events(len(piece)), [batch.text, *chain.from_iterable(piece)])
 
     def _alive(self, worker: str, now: str) -> bool:
         return self._connection.execute(LEASE_ALIVE, (worker, now)).fetchone() is not None
 
-    def _begin(self, append: StreamAppend, stream: int, batch: _Batch) -> None:
-        values = list(append.change.values)
-        values[self._insert_late] = bool(values[self._insert_late])
-        values[self._insert_expiry] = _moment(values[self._insert_expiry])
-        self._connection.execute(INSERT_STREAM, (append.tenant, append.key, stream))
-        count = len(append.events)
-        tail = (batch.text, batch.text, count, batch.position + count)
-        row = (stream, append.tenant, append.key, *values, *tail)
-        self._connection.execute(self._statements.insert_row, row)
-
-    def _change(self, append: StreamAppend, stream: int, batch: _Batch) -> bool:
-        guard = append.change.guard
-        if guard is None:
-            return False
-        values = append.change.values
-        if values[self._update_expiry] is not None:
-            index = self._update_expiry
-            values = (*values[:index], _moment(values[index]), *values[index + 1 :])
-        count = len(append.events)
-        version = append.expected_version + count
-        row = (*values, batch.text, version, batch.position + count, stream, append.tenant, append.expected_version)
-        return self._connection.execute(self._update(guard), row).rowcount == 1
-
-    def _update(self, guard: Guard) -> str:
-        statement = self._updates.get(guard)
-        if statement is None:
-            statement = self._updates[guard] = self._statements.update_row + guard_clause(guard)
-        return statement
+    def _known(self, stream: int, append: StreamAppend) -> _Entry:
+        return self._repeated(stream, append) or self._refusal(stream)
 
     def _repeated(self, stream: int, append: StreamAppend) -> Appended | None:
         """Return where these very events stand already, or None: a resend is told from a rival by its ids."""
@@ -135,48 +160,11 @@ class SqliteWriter:
         known = [row for row in rows if row is not None]
         return Appended(tuple([row[1] for row in known]), datetime.fromisoformat(known[0][2]))
 
-    def _refusal(self, found: Any, lease_alive: bool = False) -> Refusal:
-        if found is None:
-            return Refusal(lease_alive=lease_alive)
-        row = self._connection.execute(self._statements.read_row, (found[0],)).fetchone()
+    def _refusal(self, stream: int | None, lease_alive: bool = False) -> Refusal:
+        row: Any = None
+        if stream is not None:
+            row = self._connection.execute(read_row(self._table), (stream,)).fetchone()
         if row is None:
             return Refusal(lease_alive=lease_alive)
         version, status, gate, pause_type, late = row
         return Refusal(version, status, gate, pause_type, bool(late), lease_alive)
-
-
-class _Batch:
-    """What one transaction has taken so far: the last position, and the event rows to insert at its end."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.moment = datetime.now(UTC)
-        self.text = utc_text(self.moment)
-        self.rows: list[tuple[Any, ...]] = []
-
-    def add(self, append: StreamAppend, stream: int) -> Appended:
-        position, version = self.position, append.expected_version
-        for event in append.events:
-            position += 1
-            version += 1
-            self.rows.append(
-                (
-                    position,
-                    stream,
-                    version,
-                    append.tenant,
-                    append.key,
-                    event.id,
-                    event.kind,
-                    event.schema_version,
-                    self.text,
-                    event.data,
-                )
-            )
-        positions = tuple(range(self.position + 1, position + 1))
-        self.position = position
-        return Appended(positions, self.moment)
-
-
-def _moment(value: Any) -> str | None:
-    return None if value is None else utc_text(value)

@@ -13,11 +13,7 @@ import msgspec
 
 from events.errors import TransitionRejected
 from events.types import (
-    Approved,
-    Confirmed,
     Denied,
-    Executed,
-    Failed,
     LateOutcome,
     Paused,
     PauseType,
@@ -166,42 +162,65 @@ _LATE = Requirement(status=STATUSES, gives=None, repeatable=True)
 def requirement(event: ToolEvent) -> Requirement:
     """Return the law's row for this event."""
     match event:
-        case Proposed():
-            return _PROPOSED
-        case Executed():
-            return _EXECUTED
-        case Failed():
-            return _FAILED
-        case Paused(pause_type=pause_type):
-            return _PAUSES[pause_type]
-        case Approved():
-            return _APPROVED
+        case Paused():
+            return _PAUSE[event.pause_type]
+        case Denied():
+            return _DENIAL[event.reason]
         case Resumed():
-            return _resumption(event)
-        case Denied(reason=reason):
-            return _DENIALS[reason]
-        case Confirmed():
-            return _CONFIRMED
-        case LateOutcome():
-            return _LATE
+            # An answer only makes sense for a call that waits for input.
+            answers = not isinstance(event.answer, msgspec.UnsetType)
+            return _TAKEOVER if event.takeover else _ANSWERED if answers else _RESUMED
+        case _:
+            return _PLAIN[kind_of(event)]
 
 
-def _resumption(event: Resumed) -> Requirement:
-    phase: Phase = "approved"
-    if event.takeover:
-        phase = "claimed"
-    # An answer only makes sense for a call that waits for input.
-    elif not isinstance(event.answer, msgspec.UnsetType):
-        phase = _FOR_INPUT
+def _resumption(phase: Phase, idempotent: bool = False) -> Requirement:
     return Requirement(
         status=("proposed",),
         phases=frozenset({phase}),
         not_late=True,
-        idempotent=event.takeover,
+        idempotent=idempotent,
         gives="proposed",
         gate="claimed",
         repeatable=True,
     )
+
+
+def _ending(gives: Status, phases: frozenset[Phase]) -> Requirement:
+    return Requirement(status=("proposed",), phases=phases, gives=gives)
+
+
+_RESUMED = _resumption("approved")
+_ANSWERED = _resumption(_FOR_INPUT)
+_TAKEOVER = _resumption("claimed", idempotent=True)
+_PAUSE = {
+    pause_type: Requirement(
+        status=("proposed",),
+        phases=phases,
+        not_late=True,
+        gives="proposed",
+        gate="paused",
+        pause_type=pause_type,
+        repeatable=True,
+    )
+    for pause_type, phases in _PAUSABLE.items()
+}
+_DENIAL = {reason: _ending("denied", phases) for reason, phases in _DENIABLE.items()}
+_PLAIN = {
+    "proposed": Requirement(status=None, gives="proposed", gate="open"),
+    "approved": Requirement(
+        status=("proposed",),
+        phases=frozenset({_FOR_APPROVAL}),
+        not_late=True,
+        gives="proposed",
+        gate="approved",
+        repeatable=True,
+    ),
+    "executed": _ending("executed", frozenset({"open", "claimed", _FOR_CLIENT})),
+    "failed": _ending("failed", frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT})),
+    "confirmed": Requirement(status=("executed",), gives="confirmed"),
+    "late_outcome": Requirement(status=STATUSES, gives=None, repeatable=True),
+}
 
 
 def advance(attempt: Attempt | None, event: ToolEvent) -> Attempt:

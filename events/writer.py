@@ -1,7 +1,7 @@
 """Group commit: every append that waits at one moment goes into one transaction (DESIGN 4, Appending and reading).
 
-There is no writer task. The first appender to find nobody writing leads: it commits its own append and all that wait,
-then hands the lead to the next in the queue. An idle log therefore commits at once, and nothing is left behind when a
+There is no writer task. The first appender to find nobody writing leads: it commits its own append, then hands the lead
+to the first of those that came meanwhile. An idle log therefore commits at once, and nothing is left behind when a
 caller is cancelled: leading and waiting are shielded, and both end with the commit.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -32,17 +33,46 @@ class WriterStatistics(msgspec.Struct, frozen=True):
     waiting: int
 
 
-class _Waiting:
-    """One unit in the queue, and the appender that waits for it."""
+class _Batch:
+    """Units that go into one transaction: no stream twice, and a unit of several streams alone.
 
-    __slots__ = ("error", "leads", "unit", "verdict", "woken")
+    Whoever opened it leads it, at its turn. Once it is done, each unit has an outcome, or there is an error.
+    """
 
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        self.woken = anyio.Event()
-        self.leads = False
-        self.verdict: Verdict | None = None
+    __slots__ = ("done", "error", "outcomes", "streams", "turn", "units")
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+        self.streams: set[tuple[str, str]] = set()
+        self.turn = anyio.Event()
+        self.done = anyio.Event()
+        self.outcomes: Sequence[Outcome] = ()
         self.error: BaseException | None = None
+
+    def takes(self, unit: Unit) -> bool:
+        """Take a unit in, if it fits."""
+        if self.units and (len(unit) > 1 or len(self.units[0]) > 1 or len(self.units) == _LARGEST_BATCH):
+            return False
+        # The streams of a larger unit are distinct, and it stays alone: nothing to remember.
+        if len(unit) == 1:
+            name = (unit[0].tenant, unit[0].key)
+            if name in self.streams:
+                return False
+            self.streams.add(name)
+        self.units.append(unit)
+        return True
+
+    def verdict(self, place: int) -> Verdict:
+        """Return how the unit at ``place`` fared, or raise why it could not be written."""
+        error = self.error
+        if error is None:
+            outcome = self.outcomes[place]
+            if not isinstance(outcome, JournalError):
+                return outcome
+            error = outcome
+        if isinstance(error, Refused):
+            raise error
+        raise LogUnavailable(str(error)) from error
 
 
 class Writer:
@@ -58,19 +88,21 @@ class Writer:
         self._store = store
         self._limit = limit
         self._observe = observe
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_Batch] = deque()
+        self._waiting = 0
         self._led = False
+        self._crowded = False
         self._room = anyio.Event()
         self._batches = 0
         self._appends = 0
         self._largest = 0
 
     def __repr__(self) -> str:
-        return f"<Writer {len(self._queue)} waiting, {self._batches} batches>"
+        return f"<Writer {self._waiting} waiting, {self._batches} batches>"
 
     def statistics(self) -> WriterStatistics:
         """Return a snapshot."""
-        return WriterStatistics(self._batches, self._appends, self._largest, len(self._queue))
+        return WriterStatistics(self._batches, self._appends, self._largest, self._waiting)
 
     async def submit(self, unit: Unit) -> Verdict:
         """Commit one unit together with whatever else waits; durable on return.
@@ -81,81 +113,66 @@ class Writer:
         :raises Refused: if the database cannot store what the unit holds
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
-        while len(self._queue) >= self._limit:
+        while self._waiting >= self._limit:
             await self._room.wait()
-        waiting = _Waiting(unit)
-        self._queue.append(waiting)
-        interruption = None
-        if self._led:
-            interruption = await wait_to_end(waiting.woken)
-        else:
-            self._led = waiting.leads = True
-        if waiting.leads:
-            await run_to_end(self._lead)
+        batch = self._enter(unit)
+        place = len(batch.units) - 1
+        interruption = await (wait_to_end(batch.done) if place else self._lead(batch))
         if interruption is not None:
             raise interruption
-        if isinstance(waiting.error, Refused):
-            raise waiting.error
-        if waiting.error is not None:
-            raise LogUnavailable(str(waiting.error)) from waiting.error
-        assert waiting.verdict is not None
-        return waiting.verdict
+        return batch.verdict(place)
 
-    async def _lead(self) -> None:
-        batch = self._cut()
-        try:
-            await self._commit(batch)
-        finally:
-            for waiting in batch:
-                waiting.woken.set()
-            if self._queue:
-                successor = self._queue[0]
-                successor.leads = True
-                successor.woken.set()
-            else:
-                self._led = False
-
-    def _cut(self) -> list[_Waiting]:
-        """Take what goes into one transaction: no stream twice, and a unit of several streams alone."""
-        batch: list[_Waiting] = []
-        streams: set[tuple[str, str]] = set()
-        while self._queue and len(batch) < _LARGEST_BATCH:
-            unit = self._queue[0].unit
-            names = {(append.tenant, append.key) for append in unit}
-            if (len(unit) > 1 and batch) or not streams.isdisjoint(names):
-                break
-            batch.append(self._queue.popleft())
-            if len(unit) > 1:
-                break
-            streams |= names
-        room, self._room = self._room, anyio.Event()
-        room.set()
+    def _enter(self, unit: Unit) -> _Batch:
+        self._waiting += 1
+        if self._queue and self._queue[-1].takes(unit):
+            return self._queue[-1]
+        batch = _Batch()
+        batch.takes(unit)
+        self._queue.append(batch)
         return batch
 
-    async def _commit(self, batch: list[_Waiting]) -> None:
+    async def _lead(self, batch: _Batch) -> BaseException | None:
+        interruption = await wait_to_end(batch.turn) if self._led else None
+        self._led = True
+        try:
+            await run_to_end(partial(self._commit, batch))
+        finally:
+            batch.done.set()
+            self._crowded = bool(self._queue) or len(batch.units) > 1
+            if self._queue:
+                self._queue[0].turn.set()
+            else:
+                self._led = False
+        return interruption
+
+    async def _cut(self, batch: _Batch) -> None:
+        if self._crowded:
+            # Those whose batch has just ended may append again at once: let them in first.
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
+        self._queue.popleft()
+        self._waiting -= len(batch.units)
+        room, self._room = self._room, anyio.Event()
+        room.set()
+
+    async def _commit(self, batch: _Batch) -> None:
+        await self._cut(batch)
         started = anyio.current_time()
         try:
-            outcomes = await self._store.commit([waiting.unit for waiting in batch])
+            batch.outcomes = await self._store.commit(batch.units)
         except BaseException as error:
-            for waiting in batch:
-                waiting.error = error
+            batch.error = error
             if not isinstance(error, LogUnavailable):
                 raise
             return
-        for waiting, outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, JournalError):
-                waiting.error = outcome
-            else:
-                waiting.verdict = outcome
-        self._count(batch, outcomes, anyio.current_time() - started)
+        self._count(batch, anyio.current_time() - started)
 
-    def _count(self, batch: list[_Waiting], outcomes: Sequence[Outcome], seconds: float) -> None:
+    def _count(self, batch: _Batch, seconds: float) -> None:
         self._batches += 1
-        self._appends += len(batch)
-        self._largest = max(self._largest, len(batch))
+        self._appends += len(batch.units)
+        self._largest = max(self._largest, len(batch.units))
         if self._observe is not None:
-            refused = sum(map(_is_refused, outcomes))
-            self._observe(len(batch), seconds, refused)
+            self._observe(len(batch.units), seconds, sum(map(_is_refused, batch.outcomes)))
 
 
 def _is_refused(outcome: Outcome) -> bool:
