@@ -13,19 +13,23 @@ from engine.refusals import kind_of_json
 from events.errors import Refused
 from events.keys import canonical_bytes, digest_of
 
-__all__ = ("ToolCall", "parse_calls", "stable_call_id", "unique_ids")
+__all__ = ("ToolCall", "broken_off", "parse_calls", "stable_call_id", "unique_ids")
+
+_ENDED_EARLY = ("length", "content_filter", "max_tokens", "model_context_window_exceeded")
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call as the model made it: ``arguments`` as sent (JSON text, bytes, an object, or None).
 
-    ``extra`` keeps what must go back to the provider unchanged, e.g. Google's thought signature.
+    ``extra`` keeps what must go back to the provider unchanged, e.g. Google's thought signature. ``cut_off`` marks a
+    call whose end never came: it is refused, whatever arrived of it.
     """
 
     id: str | None = None
     name: str | None = None
     arguments: Any = None
     extra: dict[str, Any] = {}
+    cut_off: bool = False
 
 
 class _Wire(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +45,7 @@ class _Wire(msgspec.Struct, frozen=True, kw_only=True):
     function: Any = None
     custom: Any = None
     namespace: Any = None
+    status: Any = None
     extra_content: Any = None
 
 
@@ -59,10 +64,10 @@ def parse_calls(response: dict[str, Any], family: str) -> list[ToolCall]:
 
     ``openai`` takes Chat Completions and Responses and tells them apart by their shape; a family nobody knows follows
     its rules. Ids are kept as they came, empty or absent ones too (the engine generates one), except that Google's
-    absent ids become
-    :func:`stable_call_id`. Calls that the provider runs itself are not ours and are left out. A call with broken
-        fields is kept, so that it can be answered; a response without calls gives an empty list. Of several
-        alternatives (choices, candidates) the first that has calls counts.
+    absent ids become :func:`stable_call_id`. Calls that the provider runs itself are not ours and are left out. A
+    call with broken fields is kept, so that it can be answered; a response without calls gives an empty list. Of
+    several alternatives (choices, candidates) the first that has calls counts. Where the provider says that it stopped
+    in the middle (its token limit), a last call without arguments is ``cut_off``: they may never have come.
 
     :raises Refused: if the response is no object
     """
@@ -70,7 +75,8 @@ def parse_calls(response: dict[str, Any], family: str) -> list[ToolCall]:
         raise Refused(f"a provider response must be a JSON object, not {kind_of_json(response)}; pass it whole")
     match family_of(family):
         case "anthropic":
-            return list(_anthropic(response))
+            calls = list(_anthropic(response))
+            return broken_off(calls, response.get("stop_reason"))
         case "google":
             return _google(response)
     if "choices" not in response and isinstance(response.get("output"), list):
@@ -109,6 +115,13 @@ def unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     return unique
 
 
+def broken_off(calls: list[ToolCall], reason: object) -> list[ToolCall]:
+    """Return a response's calls; if it stopped for a reason that means in the middle, an empty last one is cut off."""
+    if calls and not calls[-1].arguments and reason in _ENDED_EARLY:
+        calls[-1] = msgspec.structs.replace(calls[-1], cut_off=True)
+    return calls
+
+
 def _chat(response: dict[str, Any]) -> list[ToolCall]:
     for choice in _dicts(response.get("choices")):
         message = choice.get("message")
@@ -119,7 +132,7 @@ def _chat(response: dict[str, Any]) -> list[ToolCall]:
         if not calls and isinstance(message.get("function_call"), dict):
             calls = [_chat_call({"function": message["function_call"]})]
         if calls:
-            return calls
+            return broken_off(calls, choice.get("finish_reason"))
     return []
 
 
@@ -138,11 +151,13 @@ def _responses(output: list[Any]) -> Iterator[ToolCall]:
     for item in _dicts(output):
         wire = _wire(_Wire, item)
         if wire.type in ("function_call", "custom_tool_call"):
+            arguments = wire.arguments if wire.type == "function_call" else wire.input
             yield ToolCall(
                 id=_text(wire.call_id if wire.call_id is not None else wire.id),
                 name=_text(wire.name),
-                arguments=wire.arguments if wire.type == "function_call" else wire.input,
+                arguments=arguments,
                 extra=_kept(namespace=wire.namespace),
+                cut_off=wire.status == "incomplete" and not arguments,
             )
 
 
@@ -185,7 +200,8 @@ def _part(item: dict[str, Any]) -> _Part:
 
 
 def _wire(shape: type[W], item: Any) -> W:
-    return msgspec.convert(item if isinstance(item, dict) else {}, shape, strict=False)
+    names = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
+    return shape(**{field: item[name] for field, name in names if name in item}) if isinstance(item, dict) else shape()
 
 
 def _dicts(value: Any) -> Iterator[dict[str, Any]]:

@@ -41,9 +41,9 @@ def resolve_client_tools(
 def _resolve(place: int, definition: dict[str, Any], user_id: str | None) -> tuple[ToolRow, Action]:
     if not isinstance(definition, dict):
         raise Refused(f"client tool {place} must be a function definition (an object), not {type(definition).__name__}")
-    stated = msgspec.convert(definition, _Definition)
+    stated = _stated(definition)
     if isinstance(stated.function, dict):
-        stated = msgspec.convert({**definition, **stated.function}, _Definition)
+        stated = _stated({**definition, **stated.function})
     name = stated.name if isinstance(stated.name, str) and stated.name else f"clienttool{place}"
     schema = stated.parameters if stated.parameters is not None else stated.input_schema
     schema = schema if isinstance(schema, dict) else {}
@@ -60,3 +60,7 @@ def _resolve(place: int, definition: dict[str, Any], user_id: str | None) -> tup
         synthesised=True,
     )
     return row, action
+
+
+def _stated(definition: dict[str, Any]) -> _Definition:
+    return _Definition(**{key: definition[key] for key in _Definition.__struct_fields__ if key in definition})

@@ -10,16 +10,18 @@ import msgspec
 
 from engine.journalled import journal_form
 
-__all__ = ("Diagnosis", "diagnose")
+__all__ = ("Diagnosis", "diagnose", "finite", "refuse_constant")
 
+_decode = msgspec.json.Decoder().decode
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """What is wrong and where; or, ``problem`` None, the value after all, with halves of surrogate pairs replaced."""
+    """What is wrong and where; or, ``problem`` None, the value, and in ``note`` what was replaced in it."""
 
     problem: str | None
     value: Any = None
+    note: str | None = None
 
 
 class _NotJson(ValueError):
@@ -27,19 +29,26 @@ class _NotJson(ValueError):
 
 
 def diagnose(text: str | bytes) -> Diagnosis:
-    """Say why a strict JSON decoder refused this text; never raises.
+    """Read JSON strictly, or say why it is none; never raises.
 
     The one thing let through is half of a surrogate pair (a broken emoji): no store could keep it, so it becomes
     U+FFFD, once and before anything else sees it. NaN, infinities, and numbers that become one (1e999) stay refused:
     they are no JSON.
     """
-    if isinstance(text, bytes):
-        try:
-            text = text.decode()
-        except UnicodeDecodeError as error:
-            return Diagnosis(f"they are not UTF-8 text: byte {error.start} cannot be read")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        return Diagnosis(None, _decode(text))
+    except (ValueError, RecursionError):
+        if isinstance(text, str):
+            return _diagnosed(text)
+    try:
+        return _diagnosed(text.decode())
+    except UnicodeDecodeError as error:
+        return Diagnosis(f"they are not UTF-8 text: byte {error.start} cannot be read")
+
+
+def _diagnosed(text: str) -> Diagnosis:
+    try:
+        value = json.loads(text, parse_constant=refuse_constant, parse_float=finite)
     except json.JSONDecodeError as error:
         return Diagnosis(f"{error.msg} at line {error.lineno}, column {error.colno} (character {error.pos})")
     except _NotJson as error:
@@ -49,15 +58,23 @@ def diagnose(text: str | bytes) -> Diagnosis:
     except RecursionError:
         return Diagnosis("they are nested too deep")
     if _HALF_PAIR.search(text):
-        return Diagnosis(None, journal_form(value))
+        return Diagnosis(None, journal_form(value), "halves of surrogate pairs were replaced by U+FFFD")
     return Diagnosis("they are not JSON as the standard has it")
 
 
-def _refuse_constant(name: str) -> Any:
+def refuse_constant(name: str) -> Any:
+    """Refuse NaN and the infinities, which Python's decoder would take.
+
+    :raises ValueError: always
+    """
     raise _NotJson(name)
 
 
-def _finite(digits: str) -> float:
+def finite(digits: str) -> float:
+    """Return a number.
+
+    :raises ValueError: if it is too large for one (1e999)
+    """
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise _NotJson(digits)

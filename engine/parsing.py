@@ -10,8 +10,9 @@ import msgspec
 
 from engine.call import ToolCall
 from engine.families import Family, family_of
-from engine.malformed import diagnose
+from engine.malformed import Diagnosis, diagnose
 from engine.refusals import not_an_object, quoted
+from engine.repair import repaired
 
 __all__ = ("ParsedCall", "ToolActionParser")
 
@@ -29,6 +30,7 @@ class ParsedCall(msgspec.Struct, frozen=True):
     :ivar problem: why the call must not run although its name may resolve; text for the model
     :ivar raw: the arguments as sent, where ``arguments`` does not tell
     :ivar warnings: why the call may be invented; they have been logged
+    :ivar note: what was mended in the arguments, if anything was; ``raw`` has them as they were
     """
 
     tool_id: str | None
@@ -38,6 +40,7 @@ class ParsedCall(msgspec.Struct, frozen=True):
     problem: str | None = None
     raw: str | None = None
     warnings: tuple[str, ...] = ()
+    note: str | None = None
 
     @property
     def resolved(self) -> bool:
@@ -59,24 +62,26 @@ class ToolActionParser:
         Advertised names go first. Only then, as old conversations need it, ``<action>_<tool id>`` is split at its
         last ``_``, with a warning where that has fewer than two parts or an id that is not numeric. Names are
         compared as they are: no case folding, no trimming, no nearest match. Empty, blank, null and absent arguments
-        are ``{}``. Nothing else is repaired or coerced.
+        are ``{}``; those of a call that was cut off are a problem, whatever arrived of them. Almost-JSON with one
+        possible reading is mended (:func:`engine.repair.repaired`), halves of surrogate pairs are replaced, and of a
+        key that comes twice the last counts. Nothing else is repaired or coerced.
         """
-        name = call.name or ""
+        name = call.name if type(call.name) is str else ""
         route = names.get(name)
-        arguments = sent = call.arguments
-        if route is None:
-            return self._parse(name, None, sent)
+        sent = call.arguments
         # The way of nearly every call.
-        if type(sent) is str:
-            try:
-                arguments = _decode(sent)
-            except (ValueError, RecursionError):
-                return self._parse(name, route, sent)
-        if type(arguments) is dict:
-            return ParsedCall(route[0], route[1], name, arguments)
-        return self._parse(name, route, sent)
+        if route is not None and not call.cut_off:
+            arguments = sent
+            if type(sent) is str:
+                try:
+                    arguments = _decode(sent) if sent else {}
+                except (ValueError, RecursionError):
+                    arguments = None
+            if type(arguments) is dict:
+                return ParsedCall(route[0], route[1], name, arguments)
+        return self._parse(name, route, sent, call.cut_off)
 
-    def _parse(self, name: str, route: tuple[str, str] | None, sent: Any) -> ParsedCall:
+    def _parse(self, name: str, route: tuple[str, str] | None, sent: Any, cut_off: bool) -> ParsedCall:
         warnings: tuple[str, ...] = ()
         if route is None:
             route, warnings = _split(name)
@@ -84,28 +89,36 @@ class ToolActionParser:
                 _log.warning(warning)
         if route is None:
             return ParsedCall(None, None, name, None, raw=_as_text(sent), warnings=warnings)
-        arguments, problem, raw = self._arguments(name, sent)
-        return ParsedCall(route[0], route[1], name, arguments, problem, raw, warnings)
+        if cut_off:
+            return ParsedCall(*route, name, {}, _broke_off(name), _as_text(sent) or "", warnings)
+        read = self._arguments(name, sent)
+        raw = _as_text(sent) if read.problem is not None or read.note is not None else None
+        return ParsedCall(*route, name, read.value, read.problem, raw, warnings, read.note)
 
-    def _arguments(self, name: str, sent: Any) -> tuple[Any, str | None, str | None]:
-        value = sent
+    def _arguments(self, name: str, sent: Any) -> Diagnosis:
+        read = Diagnosis(None, sent)
         if isinstance(sent, (str, bytes, bytearray)):
-            text = bytes(sent) if isinstance(sent, bytearray) else sent
+            text = sent if isinstance(sent, str) else bytes(sent)
             if not text or text.isspace():
-                return {}, None, None
-            try:
-                value = _decode(text)
-            except (ValueError, RecursionError):
-                found = diagnose(text)
-                if found.problem is not None:
-                    return {}, _not_json(name, found.problem), _as_text(sent)
-                value = found.value
-        if value is None:
-            return {}, None, None
-        if not isinstance(value, dict):
-            kept = {} if self.family == "google" else value
-            return kept, not_an_object(name, value), _as_text(sent)
-        return value, None, None
+                return Diagnosis(None, {})
+            read = diagnose(text)
+            if (read.problem is not None or isinstance(read.value, str)) and (mended := _mended(text)) is not None:
+                return mended
+            if read.problem is not None:
+                return Diagnosis(_not_json(name, read.problem), {})
+        if read.value is None:
+            return Diagnosis(None, {})
+        if not isinstance(read.value, dict):
+            return Diagnosis(not_an_object(name, read.value), {} if self.family == "google" else read.value)
+        return read
+
+
+def _mended(text: str | bytes) -> Diagnosis | None:
+    try:
+        repair = repaired(text if isinstance(text, str) else text.decode())
+    except UnicodeDecodeError:
+        return None
+    return None if repair is None else Diagnosis(None, repair.value, repair.note)
 
 
 def _split(name: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
@@ -122,6 +135,10 @@ def _split(name: str) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
 
 def _not_json(name: str, problem: str) -> str:
     return f"The arguments of {quoted(name)} are not valid JSON: {problem}. Send one complete JSON object."
+
+
+def _broke_off(name: str) -> str:
+    return f"The arguments of {quoted(name)} broke off before their end. Send the whole call again."
 
 
 def _as_text(sent: Any) -> str | None:

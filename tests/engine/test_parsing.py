@@ -66,8 +66,8 @@ def test_behaviour_033_invented_names_are_warned_of(caplog: pytest.LogCaptureFix
         ('{"a":1}{"b":2}', "line 1, column 8 (character 7)"),
         ('{"a":1,\n "b":}', "line 2, column 6 (character 13)"),
         ('{"path": "/tm', "line 1, column 10 (character 9)"),
-        ('{"a":1,}', "line 1, column"),
-        ("```json\n{}\n```", "line 1, column 1"),
+        ('{"a":1,,}', "line 1, column 8"),
+        ("```json\n{\n```", "line 1, column 1"),
         ("{'a': 1}", "line 1, column 2"),
     ],
 )
