@@ -35,15 +35,23 @@ _ADVICE = (
     ("not a database", "the file is not an SQLite database; give another path"),
     ("malformed", "the file is damaged; restore it from a backup"),
     ("unable to open", "the file cannot be opened; check that its folder exists and may be written to"),
+    ("disk I/O", "the disk refuses (disk I/O error); look at its space, its limits and its health"),
     ("locked", "another process holds the database locked; try again, or stop the other process"),
 )
 
 
 def unavailable(path: str, error: Exception) -> LogUnavailable:
     """Return the one-line error for a failure of the database file."""
-    text = str(getattr(error, "orig", None) or error)
-    advice = next((advice for part, advice in _ADVICE if part in text), text)
-    return LogUnavailable(f"SQLite database {path}: {advice}")
+    return LogUnavailable(f"SQLite database {path}: {_advice(error) or _text(error)}")
+
+
+def _text(error: BaseException) -> str:
+    return str(getattr(error, "orig", None) or error)
+
+
+def _advice(error: BaseException) -> str | None:
+    text = _text(error)
+    return next((advice for part, advice in _ADVICE if part in text), None)
 
 
 class Durability:
@@ -252,7 +260,11 @@ async def migrate_sqlite(path: str, chains: Sequence[Chain]) -> list[str]:
 async def _prepared(path: str, chains: Sequence[Chain]) -> tuple[sqlite3.Connection, list[str]]:
     try:
         return await anyio.to_thread.run_sync(_prepare, path, chains)
-    except SchemaMismatch:
+    except SchemaMismatch as error:
+        cause = error.__cause__
+        if isinstance(cause, sqlalchemy.exc.OperationalError) and _advice(cause):
+            # A full disk or a read-only file is no matter of its tables.
+            raise unavailable(path, cause) from cause
         raise
     except (sqlite3.Error, sqlalchemy.exc.DBAPIError) as error:
         raise unavailable(path, error) from error

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from tests.cli.command import EXAMPLES, TRACES, Called, check_refused, environment, started
@@ -135,22 +136,50 @@ def test_a_newer_schema(called: Called, tmp_path: Path, command: list[str | Path
     check_refused(called(*command), 3, "newer calljournal", "upgrade calljournal")
 
 
-def test_a_damaged_event(called: Called, tmp_path: Path) -> None:
-    made(called)
-    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
-        without_triggers(connection).execute(
-            "UPDATE tool_call_events SET data = substr(data, 1, 40) WHERE position = 3"
-        )
-        connection.commit()
-    ended = called("events")
+DAMAGE = "UPDATE tool_call_events SET data = substr(data, 1, 40) WHERE position = 3"
+
+
+def check_damage(called: Called, url: str) -> None:
+    ended = called("events", "--database", url)
     assert ended.code == 3
     assert [line["position"] for line in ended.lines] == [1, 2]
     assert "damaged at position 3" in ended.err
     assert "backup" in ended.err
     assert ended.err.count("\n") == 1
-    found = called("verify")
+    found = called("verify", "--database", url)
     assert (found.code, found.err) == (1, "")
     assert found.lines[0]["problems"][0]["position"] == 3
+
+
+def test_a_damaged_event(called: Called, tmp_path: Path) -> None:
+    made(called)
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        without_triggers(connection).execute(DAMAGE)
+        connection.commit()
+    check_damage(called, "sqlite:///journal.db")
+
+
+@pytest.mark.postgres
+def test_a_damaged_event_in_postgres(called: Called, postgres: PostgresServer, postgres_url: str) -> None:
+    made(called, postgres_url)
+    postgres.run(_damage, postgres_url)
+    check_damage(called, postgres_url)
+
+
+async def _damage(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(f"SET session_replication_role = replica; {DAMAGE}")
+    await connection.close()
+
+
+def test_a_damaged_row_is_made_anew(called: Called, tmp_path: Path) -> None:
+    made(called)
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.execute("UPDATE tool_call_attempts SET result = '{' WHERE stream = 1")
+        connection.commit()
+    check_refused(called("attempts"), 3, "state row", "damaged", "rebuild")
+    assert called("rebuild").code == 0
+    assert len(called("attempts").lines) == 2
 
 
 def without_triggers(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -198,8 +227,6 @@ def test_postgres_without_the_database_or_its_tables(
 @pytest.mark.postgres
 def test_a_newer_postgres_schema(called: Called, postgres: PostgresServer, postgres_url: str) -> None:
     async def age(url: str) -> None:
-        import asyncpg
-
         connection = await asyncpg.connect(url)
         await connection.execute("UPDATE calljournal_schema SET revision = '9999', compatible = '9999'")
         await connection.close()
@@ -262,7 +289,7 @@ def test_no_room_to_write(called: Called, tmp_path: Path, kilobytes: int) -> Non
     calls = [call | {"id": f"c{number}"} for number in range(40)]
     (tmp_path / "turn.json").write_text(json.dumps({"choices": [{"message": {"tool_calls": calls}}]}))
     done = _bound(["run", "turn.json"], tmp_path, limit)
-    check_bound(done, "disk")
+    check_bound(done, "disk", "; ")
     seen = [json.loads(line)["position"] for line in done.stdout.splitlines()]
     # What was shown is there, nothing is half there, and with room the same command goes on: only a call whose outcome
     # found no room is left, and waits until the lease of its worker is over.
