@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import anyio
-from sqlalchemy import Connection, delete, inspect, select
+from sqlalchemy import Connection, delete, inspect, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from events.errors import Conflict, LogUnavailable, SchemaMismatch
@@ -24,7 +24,7 @@ from projections.fold import TextCodec
 from projections.report import Problem, Report
 from projections.schema import attempts
 from projections.streams import StreamFold, fold_streams
-from projections.swap import SHADOW, create_shadow, drop_shadow, lock_live, swap_tables
+from projections.swap import SHADOW, create_shadow, drop_shadow, has_shadow, lock_live, swap_tables
 
 __all__ = ("Replay",)
 
@@ -52,12 +52,14 @@ class Replay:
 
         def prepare(connection: Connection) -> tuple[int, int]:
             _require_known_columns(connection)
-            started = connection.execute(_started()).scalar()
-            if started is not None and create_shadow(connection, fresh=False):
+            # The checkpoint comes first in every transaction here: runs wait for each other at its row, nowhere else.
+            connection.execute(_start(head, connection.dialect.name))
+            started = connection.execute(_started().with_for_update()).scalar_one()
+            if has_shadow(connection):
                 filled = connection.exec_driver_sql(f"SELECT coalesce(max(stream), 0) FROM {SHADOW}")  # noqa: S608
                 return started, filled.scalar_one()
-            create_shadow(connection, fresh=True)
-            connection.execute(_start(head, connection.dialect.name))
+            create_shadow(connection)
+            connection.execute(update(checkpoints).where(checkpoints.c.name == _CHECKPOINT).values(position=head))
             return head, 0
 
         self._head, self._filled = await self.store.transact(prepare)
@@ -134,8 +136,8 @@ class Replay:
             self._put(connection, list(folds.values()))
 
     def _swap(self, connection: Connection, cursor: int) -> None:
-        lock_live(connection)
         self._require_ours(connection)
+        lock_live(connection)
         self._refold(connection, [row[0] for row in connection.execute(changed_streams(cursor))])
         if self.problems:
             return
@@ -179,12 +181,8 @@ def _started() -> Any:
 
 def _start(head: int, dialect: str) -> Any:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    values = {"position": head, "updated_at": datetime.now(UTC)}
-    return (
-        insert(checkpoints)
-        .values(name=_CHECKPOINT, **values)
-        .on_conflict_do_update(index_elements=["name"], set_=values)
-    )
+    started = insert(checkpoints).values(name=_CHECKPOINT, position=head, updated_at=datetime.now(UTC))
+    return started.on_conflict_do_nothing()
 
 
 def _upsert(dialect: str) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 from projections.columns import COLUMN_NAMES
 from projections.schema import attempts
 
-__all__ = ("SHADOW", "create_shadow", "drop_shadow", "lock_live", "swap_tables")
+__all__ = ("SHADOW", "create_shadow", "drop_shadow", "has_shadow", "lock_live", "swap_tables")
 
 LIVE = attempts.name
 SHADOW = f"{LIVE}_rebuild"
@@ -17,13 +17,16 @@ SHADOW = f"{LIVE}_rebuild"
 _LOCK_TIMEOUT = "2s"
 
 
-def create_shadow(connection: Connection, *, fresh: bool) -> bool:
-    """Make the second table like the live one. Not ``fresh``: only say whether one that fits is there already."""
-    if not fresh:
-        tables = inspect(connection)
-        if not tables.has_table(SHADOW):
-            return False
-        return {column["name"] for column in tables.get_columns(SHADOW)} == set(COLUMN_NAMES)
+def has_shadow(connection: Connection) -> bool:
+    """Whether an interrupted rebuild left a table that this release can go on with."""
+    tables = inspect(connection)
+    if not tables.has_table(SHADOW):
+        return False
+    return {column["name"] for column in tables.get_columns(SHADOW)} == set(COLUMN_NAMES)
+
+
+def create_shadow(connection: Connection) -> None:
+    """Make the second table like the live one, empty."""
     drop_shadow(connection)
     if connection.dialect.name == "sqlite":
         made = str(
@@ -32,7 +35,6 @@ def create_shadow(connection: Connection, *, fresh: bool) -> bool:
         connection.exec_driver_sql(re.sub(rf'^CREATE TABLE "?{LIVE}"?', f"CREATE TABLE {SHADOW}", made, count=1))
     else:
         connection.exec_driver_sql(f"CREATE TABLE {SHADOW} (LIKE {LIVE} INCLUDING ALL)")
-    return True
 
 
 def drop_shadow(connection: Connection) -> None:

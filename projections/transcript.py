@@ -70,7 +70,8 @@ async def _whole_result(log: EventLog, row: AttemptRow) -> Any:
     # The row has the head of a result that is too long for its event; only the event knows where the rest is.
     if not isinstance(row.result, str) or len(row.result) < INLINE_LIMIT:
         return row.result
+    result = row.result
     async for recorded in log.read_stream(row.key, user_id=row.user_id):
         if isinstance(recorded.event, Executed):
-            return (await log.whole(recorded.event, user_id=row.user_id)).result
-    return row.result
+            result = (await log.whole(recorded.event, user_id=row.user_id)).result
+    return result
