@@ -15,6 +15,14 @@ __all__ = ("Address", "connect", "is_lost", "is_pooled", "reason", "translated")
 CONNECT_TIMEOUT = 5.0
 _DIRECT = "calljournal.direct"
 
+_SETTINGS = {
+    "application_name": "calljournal",
+    # Whatever the role's defaults are: a commit is on disk, and each statement sees what the one before did not.
+    "synchronous_commit": "on",
+    "default_transaction_isolation": "read committed",
+    _DIRECT: "1",
+}
+
 _LOST_CODES = frozenset({"57P01", "57P02", "57P03", "53300"})
 """Shutdown, crash, not ready yet, too many connections."""
 
@@ -61,9 +69,7 @@ async def connect(address: Address) -> asyncpg.Connection:
     """
     options: dict[str, Any] = {"statement_cache_size": 0}
     if not address.pooled:
-        # The journal's reads need each statement to see what the one before left out, whatever the role's default is.
-        settings = {"application_name": "calljournal", "default_transaction_isolation": "read committed", _DIRECT: "1"}
-        options = {"server_settings": settings}
+        options = {"server_settings": _SETTINGS}
     try:
         return await asyncpg.connect(address.dsn, timeout=CONNECT_TIMEOUT, **options)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ValueError) as error:

@@ -76,24 +76,23 @@ class Wake:
     async def _connect(self) -> asyncpg.Connection | None:
         if self._connected() or anyio.current_time() < self._retry_at:
             return self._connection if self._connected() else None
-        connection: asyncpg.Connection | None = None
         try:
-            connection = await connect(self._address)
+            self._connection = await self._listening()
+        except (LogUnavailable, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            self._retry_at = anyio.current_time() + _RETRY
+            return None
+        self._stir()
+        return self._connection
+
+    async def _listening(self) -> asyncpg.Connection:
+        connection = await connect(self._address)
+        try:
             # An announcement that is lost in a crash costs nobody anything: do not wait for the disk.
             await connection.execute("SET synchronous_commit = off")
             await connection.add_listener(CHANNEL, self._heard)
-        except (LogUnavailable, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            if connection is not None:
-                connection.terminate()
-            self._retry_at = anyio.current_time() + _RETRY
-            return None
         except BaseException:
-            # Closed half-way: the connection is nobody's.
-            if connection is not None:
-                connection.terminate()
+            connection.terminate()
             raise
-        self._connection = connection
-        self._stir()
         return connection
 
     def _connected(self) -> bool:
