@@ -12,10 +12,12 @@ from engine.guards import ResultGuard
 from engine.rows import ActionSettings, ToolRow
 from engine.schemas import Prepared
 from engine.settings import Limits, Settings
+from engine.stream import CallAssembler, parse_stream
 
 __all__ = (
     "ActionSettings",
     "Attachment",
+    "CallAssembler",
     "CallContext",
     "Engine",
     "Limits",
@@ -30,4 +32,5 @@ __all__ = (
     "ToolResult",
     "ToolRow",
     "parse_calls",
+    "parse_stream",
 )
