@@ -35,6 +35,10 @@ class Flight:
         self.started = False
         self.span: CallSpan | None = None
 
+    def begin(self) -> None:
+        """Note that the tool is called now."""
+        self.started = True
+
     def __repr__(self) -> str:
         return f"<Flight {self.proposed.key} v{self.version}{' settled' if self.settled else ''}>"
 

@@ -51,9 +51,8 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
     if takes_context(type(tool)):
         arguments.append(tool_context(runtime, flight, action, member.row.id, context))
     method = tool.execute_action
-    flight.started = True
     call = partial(method, *arguments, **resolved.kwargs)
-    run = await runtime.runner.run(call, inspect.iscoroutinefunction(method), action.timeout)
+    run = await runtime.runner.run(call, inspect.iscoroutinefunction(method), action.timeout, flight.begin)
     return Performance(run, action, resolved, tool)
 
 

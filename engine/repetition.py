@@ -6,6 +6,7 @@ from time import time_ns
 
 import msgspec
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from engine.flight import Flight
 from engine.gate import Deny
@@ -16,7 +17,8 @@ from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.telemetry import Caller
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
-from events.keys import duplicate_key, new_id, ordinal_key
+from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
+from events.schema import streams
 from events.types import Proposed, StreamEvent
 from projections.row import AttemptRow
 from projections.rows import read_attempt
@@ -66,7 +68,8 @@ async def _open(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     if proposal.verdict is None:
         return await runtime.journal.open(flight.proposed)
     began = time_ns()
-    events = await runtime.journal.open(flight.proposed, verdict_event(flight.proposed, proposal.verdict))
+    verdict = verdict_event(flight.proposed, proposal.verdict, runtime.settings.limits)
+    events = await runtime.journal.open(flight.proposed, verdict)
     flight.settled = True
     runtime.telemetry.not_run(flight.proposed, events[-1], caller, began)
     return events
@@ -116,10 +119,19 @@ async def _refuse(runtime: Runtime, proposed: Proposed, caller: Caller) -> list[
         try:
             events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", _RUNNING)))
         except VersionConflict:
-            number += 1
+            number = max(number, await _repetitions(runtime, proposed)) + 1
             continue
         runtime.telemetry.not_run(again, events[-1], caller, began)
         return events
+
+
+async def _repetitions(runtime: Runtime, proposed: Proposed) -> int:
+    """Return the highest number that a refused repetition of this call has; an impatient caller makes many."""
+    stem = duplicate_key(proposed.key, 1)[:-1]
+    own = (streams.c.tenant == tenant_column(proposed.user_id)) & streams.c.key.startswith(stem, autoescape=True)
+    between = (streams.c.key >= f"{stem}0") & (streams.c.key < f"{stem}:")
+    rows = await runtime.log.store.read(select(streams.c.key).where(own & between))
+    return max((int(tail) for (key,) in rows if (tail := key[len(stem) :]).isdecimal()), default=0)
 
 
 def _may_take_over(proposal: Proposal, row: AttemptRow) -> bool:

@@ -58,8 +58,8 @@ class ToolRunner:
     def __repr__(self) -> str:
         return f"<ToolRunner {self._threads!r}>"
 
-    async def run(self, action: Callable[[], Any], is_async: bool, timeout: float) -> Run:
-        """Run a tool's action to its end or its deadline, in seconds.
+    async def run(self, action: Callable[[], Any], is_async: bool, timeout: float, begins: Callable[[], None]) -> Run:
+        """Run a tool's action to its end or its deadline, in seconds; ``begins`` is called just before the action.
 
         Whatever the tool raises is returned, except a cancellation that came from outside and KeyboardInterrupt, which
         are raised: the caller closes the call. Once the action has returned, that is what counts, cancelled or not.
@@ -68,7 +68,9 @@ class ToolRunner:
         be stopped.
         """
         told = native_cancellations()
-        job = None if is_async else self._threads.job(partial(self._listed, action))
+        job = None if is_async else self._threads.job(partial(self._listed, action), begins)
+        if job is None:
+            begins()
         run = await self._attempt(action, job, timeout)
         if native_cancellations() > told:
             # A tool that caught the cancellation of its caller's task has not thereby called it off.

@@ -33,9 +33,9 @@ class Threads:
     def __repr__(self) -> str:
         return f"<Threads {self._places.borrowed_tokens} of {self._places.total_tokens} busy>"
 
-    def job(self, action: Callable[[], Any]) -> ThreadJob:
-        """Return an action that is ready to be run in a thread, once."""
-        return ThreadJob(action, self._places)
+    def job(self, action: Callable[[], Any], begins: Callable[[], None] | None = None) -> ThreadJob:
+        """Return an action that is ready to be run in a thread, once; ``begins`` is called before, in the loop."""
+        return ThreadJob(action, self._places, begins)
 
 
 class ThreadJob:
@@ -45,9 +45,12 @@ class ThreadJob:
     :ivar ended: it has returned or raised, whether or not the one who waits knows already
     """
 
-    def __init__(self, action: Callable[[], Any], places: anyio.CapacityLimiter) -> None:
+    def __init__(
+        self, action: Callable[[], Any], places: anyio.CapacityLimiter, begins: Callable[[], None] | None
+    ) -> None:
         self._action = action
         self._places = places
+        self._begins = begins
         self._seen = anyio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
@@ -65,6 +68,8 @@ class ThreadJob:
         await self._places.acquire_on_behalf_of(self)
         work = contextvars.copy_context().run
         arguments = (self._work, anyio.lowlevel.current_token())
+        if self._begins is not None:
+            self._begins()
         try:
             threading.Thread(target=work, args=arguments, name="calljournal tool", daemon=True).start()
         except BaseException:
