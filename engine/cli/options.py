@@ -10,6 +10,8 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias
 import click
 import msgspec
 
+from events.keys import require_storable
+
 __all__ = ("DEFAULT_DATABASE", "ENVIRONMENT", "Choice", "Shared", "shared_options", "taking")
 
 DEFAULT_DATABASE: Final = "sqlite:///journal.db"
@@ -88,7 +90,9 @@ def taking(*names: Shared) -> Callable[[Callable[Concatenate[Choice, P], int]], 
         @wraps(function)
         def command(context: click.Context, /, *args: Any, **kwargs: Any) -> int:
             own = Choice(**{name: kwargs.pop(name) for name in names})
-            return function(own.over(context.find_object(Choice) or Choice()), *args, **kwargs)
+            choice = own.over(context.find_object(Choice) or Choice())
+            require_storable(choice.user, "the user id")
+            return function(choice, *args, **kwargs)
 
         return command
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from shlex import quote
 
 import anyio
 import click
@@ -10,6 +11,7 @@ import click
 from engine.cli.failure import DONE, NO, Interrupted
 from engine.cli.options import Choice, taking
 from engine.cli.response import FAMILIES, Turn, read_turn
+from events.keys import require_storable
 
 __all__ = ("run",)
 
@@ -35,11 +37,12 @@ def run(
     same file again gives what is recorded, and runs nothing twice. Exit code 1: a call failed, was denied, or waits.
     """
     turn = read_turn(file, family, message)
+    require_storable(conversation, "the conversation id")
     try:
         completed = anyio.run(partial(_carry_out, choice, turn, conversation, headless))
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted; what had begun is recorded (calljournal attempts --message {turn.message_id}), "
+            f"interrupted; what had begun is recorded (calljournal attempts --message {quote(turn.message_id)}), "
             "and the same command goes on with the rest"
         ) from None
     return DONE if completed else NO

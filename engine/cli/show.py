@@ -11,11 +11,13 @@ import msgspec
 
 from engine.cli.failure import DONE, NO, Interrupted
 from engine.cli.options import Choice, taking
+from events.keys import require_storable
 from events.transitions import Status
 
 __all__ = ("attempts", "events", "tools")
 
 _SHOWN = 50
+_LAST = 2**63 - 1
 
 
 @click.command()
@@ -29,8 +31,9 @@ _SHOWN = 50
 @taking("database", "user", "as_json")
 def events(choice: Choice, after: str, follow: bool, key: str | None, all_tenants: bool, full: bool) -> int:
     """Print the events of the log."""
-    if after != "end" and not after.isdigit():
+    if after != "end" and not (after.isdecimal() and int(after) <= _LAST):
         raise click.BadParameter(f"{after!r} is neither a position nor `end`", param_hint="'--after'")
+    require_storable(key, "the key")
     if key is not None and (follow or all_tenants or after != "0"):
         raise click.UsageError("--key shows one call's whole stream; leave --follow, --after and --all-tenants out")
     if all_tenants and choice.user is not None:
@@ -58,13 +61,14 @@ def events(choice: Choice, after: str, follow: bool, key: str | None, all_tenant
 @click.option("--message", metavar="ID", help="Only the calls of this turn.")
 @click.option("--all-tenants", is_flag=True, help="Every tenant's calls.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help=f"The newest N; on a terminal {_SHOWN}, else all."
+    "--limit", type=click.IntRange(1, _LAST), metavar="N", help=f"The newest N; on a terminal {_SHOWN}, else all."
 )
 @taking("database", "user", "as_json")
 def attempts(choice: Choice, status: Status | None, message: str | None, all_tenants: bool, limit: int | None) -> int:
     """Print the state of calls (tool_call_attempts)."""
     if all_tenants and choice.user is not None:
         raise click.UsageError("--user names one tenant, --all-tenants every one; give one of the two")
+    require_storable(message, "the message id")
     anyio.run(partial(_print_attempts, choice, status, message, all_tenants, limit))
     return DONE
 
@@ -90,7 +94,7 @@ async def _print_attempts(
 
 
 @click.command()
-@taking("tools", "as_json")
+@taking("database", "tools", "as_json")
 def tools(choice: Choice) -> int:
     """Print the catalogue of tools.
 
