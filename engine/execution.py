@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from engine.call import ToolCall
-from engine.conclusion import conclude
+from engine.carrying import carry_out
 from engine.context import CallContext
-from engine.flight import Flight
-from engine.performance import perform
-from engine.proposal import Origin, Proposal, propose
+from engine.proposal import Origin, propose
 from engine.repetition import enter
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.schemas import Prepared
-from engine.telemetry import Caller
-from events.errors import JournalError
 from events.types import StreamEvent
 
 __all__ = ("execute",)
@@ -43,8 +39,9 @@ async def execute(
         for event in await enter(runtime, flight, proposal, caller):
             yield event
         if not flight.settled:
-            outcome, broke = await _run(runtime, flight, proposal, context, caller)
-            yield outcome
+            carried = await carry_out(runtime, flight, proposal, context, caller)
+            broke = carried.broke
+            yield carried.event
     except Exception as error:
         trouble = error
         raise
@@ -56,19 +53,3 @@ async def execute(
             await runtime.flights.leave(flight, trouble)
     if reraise and broke is not None and broke.error is not None:
         raise broke.error
-
-
-async def _run(
-    runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext, caller: Caller
-) -> tuple[StreamEvent, Broke | None]:
-    assert proposal.action is not None
-    span = flight.span = runtime.telemetry.start(flight.proposed, caller, proposal.action.description)
-    with span.current():
-        performance = await perform(runtime, flight, proposal, context)
-        try:
-            event = await conclude(runtime, flight, performance)
-        except JournalError as error:
-            span.failed(type(error).__name__)
-            raise
-    span.end()
-    return event, performance.run if isinstance(performance.run, Broke) else None

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from engine.deadlines import deadline_of
 from engine.gate import Deny, Pause
 from engine.guards import Guarded
 from engine.preview import MARK
 from engine.proposal import Refusal, Verdict, storable
 from engine.results import Finished
+from engine.settings import Limits
 from events.keys import new_id
 from events.types import Artifact, Denied, Executed, Failed, FailureKind, Paused, Proposed
 
@@ -34,13 +36,13 @@ def _common(proposed: Proposed) -> dict[str, Any]:
     }
 
 
-def verdict_event(proposed: Proposed, verdict: Verdict) -> Failed | Paused | Denied:
-    """Return the event for what was decided before the tool could run."""
+def verdict_event(proposed: Proposed, verdict: Verdict, limits: Limits) -> Failed | Paused | Denied:
+    """Return the event for what was decided before the tool could run; a pause begins now."""
     match verdict:
         case Refusal(kind=kind, message=message):
             return failed(proposed, kind, message)
         case Pause():
-            return paused(proposed, verdict)
+            return paused(proposed, verdict, deadline_of(verdict, limits))
         case Deny():
             return denied(proposed, verdict)
 

@@ -49,14 +49,16 @@ class Proposal(msgspec.Struct, frozen=True):
     """A call ready to be journalled.
 
     :ivar proposed: the event, under the call's first key
-    :ivar verdict: what follows it at once; None: the tool runs
+    :ivar verdict: what follows it at once; None: the tool runs, if it allows that itself where it is still unasked
     :ivar action: what would run; None where the name led nowhere
+    :ivar question: what the gate is asked; None where the call cannot run anyway
     """
 
     proposed: Proposed
     verdict: Verdict | None
     action: Action | None = None
     member: Member | None = None
+    question: GateQuestion | None = None
 
 
 def propose(
@@ -81,8 +83,9 @@ def propose(
     refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared), checker)
     if refusal is not None or action is None or member is None:
         return Proposal(proposed, refusal, action, member)
-    decision = check_pause(_question(action, member, context))
-    return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member)
+    question = _question(action, member, context)
+    decision = None if question.unasked else check_pause(question)
+    return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member, question)
 
 
 def _event(
@@ -94,12 +97,7 @@ def _event(
     member: Member | None,
     origin: Origin,
 ) -> Proposed:
-    for what, identity in (
-        ("the run id", context.run_id),
-        ("the conversation id", context.conversation_id),
-        ("the agent id", context.agent_id),
-    ):
-        require_storable(identity, what)
+    _require_storable(context)
     call_id = storable(call.id) or f"call_{new_id()}"
     raw = None if parsed.raw is None else storable(parsed.raw)
     tool_id = None if member is None else member.row.id
@@ -130,6 +128,15 @@ def _event(
         worker=origin.worker,
         traceparent=origin.traceparent,
     )
+
+
+def _require_storable(context: CallContext) -> None:
+    for what, identity in (
+        ("the run id", context.run_id),
+        ("the conversation id", context.conversation_id),
+        ("the agent id", context.agent_id),
+    ):
+        require_storable(identity, what)
 
 
 def storable(text: str | None, limit: int | None = None) -> str:
@@ -172,7 +179,7 @@ def _question(action: Action, member: Member, context: CallContext) -> GateQuest
     return GateQuestion(
         client_side=action.client_side,
         requires_approval=action.require_approval,
-        asks_live=action.has_live_gate,
+        live_gate=action.live_gate,
         headless=context.headless,
         allowlisted=any(str(entry) == member.row.id for entry in context.tool_allowlist),
     )

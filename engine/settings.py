@@ -20,6 +20,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     :ivar queue: appends that may wait for the writer before producers wait
     :ivar cleanup: seconds a cancelled call may take to record its end
     :ivar sync_threads: sync tools that may run at once
+    :ivar ask: seconds a tool may take to say whether a call of it needs approval
+    :ivar decide_within: seconds a call waits for a person's approval, and for its run after that; None: for ever
+    :ivar answer_within: seconds a call waits for its client's result, or for input; None: for ever
+    :ivar parallel: calls of one turn that run at once in ``execute_all``
     """
 
     preview: int = 2000
@@ -29,6 +33,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     queue: int = 1024
     cleanup: float = 5.0
     sync_threads: int = 256
+    ask: float = 10.0
+    decide_within: float | None = 604_800.0
+    answer_within: float | None = 604_800.0
+    parallel: int = 8
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
