@@ -17,6 +17,7 @@ __all__ = (
     "canonical_bytes",
     "digest_of",
     "duplicate_key",
+    "is_plain",
     "journal_key",
     "new_id",
     "ordinal_key",
@@ -88,6 +89,11 @@ def digest_of(*parts: bytes) -> str:
 def call_digest(tool_id: str | None, action_name: str, arguments: Any) -> str:
     """Return what decides duplicates: the digest of (tool id, action, arguments in their journalled form)."""
     return digest_of(canonical_bytes(tool_id), action_name.encode(), canonical_bytes(arguments))
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether every part of a text is sure to pass :func:`require_storable`."""
+    return len(text) <= MAX_KEY_LENGTH and text.isascii() and "\x00" not in text
 
 
 def require_storable(text: str | None, what: str, limit: int = MAX_KEY_LENGTH) -> None:

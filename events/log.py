@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from events.codec import Codec, Encoded
 from events.errors import NotFound, Refused, TransitionRejected, VersionConflict
-from events.keys import require_storable, tenant_column
+from events.keys import is_plain, require_storable, tenant_column
 from events.store import Appended, InlineProjection, Refusal, Store, StreamAppend
 from events.subscription import Subscription
 from events.transitions import kind_of, requirement
@@ -21,6 +21,8 @@ from events.types import Executed, Recorded, ToolEvent
 from events.writer import Writer, WriterStatistics
 
 __all__ = ("Append", "EventLog", "LogStatistics")
+
+_IDENTIFIERS = ("id", "call_id", "message_id", "tool_id", "tool_name", "action_name", "llm_name")
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,18 +196,28 @@ class EventLog:
 
 
 def _require_consistent(append: Append) -> None:
+    key, user_id = append.key, append.user_id
     if not append.events:
-        raise Refused(f"nothing to append to {append.key!r}: give at least one event")
+        raise Refused(f"nothing to append to {key!r}: give at least one event")
+    texts = [key, user_id or ""]
+    for event in append.events:
+        if event.key != key or event.user_id != user_id:
+            raise Refused(f"event {event.id} is of call {event.key!r} of another stream or tenant than {key!r}")
+        texts += [getattr(event, name) or "" for name in _IDENTIFIERS]
+    # Nearly always all of them are short and plain: one look at them together tells.
+    if not is_plain("".join(texts)):
+        _require_storable(append)
+    starts = requirement(append.events[0]).status is None
+    if starts != (append.expected_version == 0):
+        raise TransitionRejected(key, kind_of(append.events[0]), "there already" if starts else "not there yet")
+
+
+def _require_storable(append: Append) -> None:
     require_storable(append.key, "the key")
     require_storable(append.user_id, "the user id")
     for event in append.events:
-        if event.key != append.key or event.user_id != append.user_id:
-            raise Refused(f"event {event.id} is of call {event.key!r} of another stream or tenant than {append.key!r}")
-        for name in ("id", "call_id", "message_id", "tool_id", "tool_name", "action_name", "llm_name"):
+        for name in _IDENTIFIERS:
             require_storable(getattr(event, name), f"the event's {name}")
-    starts = requirement(append.events[0]).status is None
-    if starts != (append.expected_version == 0):
-        raise TransitionRejected(append.key, kind_of(append.events[0]), "there already" if starts else "not there yet")
 
 
 def _refused(append: Append, refusal: Refusal) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -64,6 +65,10 @@ UPDATE_COLUMNS: tuple[str, ...] = (
 what is given, None included; and ``late`` is only ever set."""
 
 
+_insert_values = itemgetter(*INSERT_COLUMNS)
+_update_values = itemgetter(*UPDATE_COLUMNS)
+
+
 class AttemptsProjection:
     """The inline projection of ``tool_call_attempts`` (see ``events.store.InlineProjection``)."""
 
@@ -84,11 +89,11 @@ class AttemptsProjection:
             row = _opening(first)
             for event, text in zip(events[1:], texts[1:], strict=True):
                 _apply(row, event, text)
-            return StateChange(None, tuple([row.get(column) for column in INSERT_COLUMNS]))
-        row = {}
+            return StateChange(None, _insert_values(row))
+        row = dict.fromkeys(UPDATE_COLUMNS)
         for event, text in zip(events, texts, strict=True):
             _apply(row, event, text)
-        return StateChange(_guard(requirement(first)), tuple([row.get(column) for column in UPDATE_COLUMNS]))
+        return StateChange(_guard(requirement(first)), _update_values(row))
 
 
 def _require_legal_sequence(events: Sequence[ToolEvent]) -> None:
@@ -130,6 +135,13 @@ def _opening(event: Proposed) -> dict[str, Any]:
         "fingerprint": event.fingerprint,
         "late": event.late,
         "traceparent": event.traceparent,
+        "pause_type": None,
+        "rule": None,
+        "expires_at": None,
+        "result_status": None,
+        "result": None,
+        "error": None,
+        "artifact_id": None,
     }
 
 
@@ -146,13 +158,16 @@ def _apply(row: dict[str, Any], event: ToolEvent, text: StoredEvent) -> None:
         row["late"] = True
     match event:
         case Executed():
-            row.update(result_status=event.status, result=text.result, artifact_id=event.artifact_id)
+            row["result_status"] = event.status
+            row["result"] = text.result
+            row["artifact_id"] = event.artifact_id
         case Failed():
             row["error"] = event.message
         case Denied():
             row["error"] = f"{event.reason}: {event.message}"
         case Paused():
-            row.update(expires_at=event.expires_at, fingerprint=event.new_fingerprint or row.get("fingerprint"))
+            row["expires_at"] = event.expires_at
+            row["fingerprint"] = event.new_fingerprint or row["fingerprint"]
         case Approved() if not isinstance(event.arguments, msgspec.UnsetType):
             row["arguments"] = encode_json(event.arguments).decode()
         case Resumed():
