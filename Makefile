@@ -60,11 +60,15 @@ format: $(STAMP) ## put the code into its format, mend what ruff can mend
 	$(BIN)/ruff check --fix-only $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
+# A test's time limit is a signal, which a loop in C may not let through: after this many seconds without a test's end,
+# every thread's stack is printed and the run is over.
+HUNG = -o faulthandler_exit_on_timeout=true -o faulthandler_timeout
+
 unit: $(STAMP)
-	$(BIN)/python -m pytest -m 'not soak' $(PYTEST)
+	$(BIN)/python -m pytest -m 'not soak' $(HUNG)=300 $(PYTEST)
 
 soak: $(STAMP) ## the long matrices: crashes, races, property tests at length, packaging
-	$(BIN)/python -m pytest -m soak $(PYTEST)
+	$(BIN)/python -m pytest -m soak $(HUNG)=1800 $(PYTEST)
 
 wheel: $(STAMP) ## build the wheel and the source archive into dist/
 	@rm -rf dist
