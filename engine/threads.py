@@ -1,7 +1,8 @@
 """Worker threads for sync tools: one that hangs costs a place among them, and never keeps the process from ending.
 
 AnyIO's own worker threads are not daemons on asyncio, so that the interpreter, when it ends, waits for each of them;
-these are. Otherwise they are alike: context variables are the caller's, and ``anyio.from_thread`` finds the way back.
+these are (on trio AnyIO's are too). Otherwise they are alike: context variables are the caller's, and
+``anyio.from_thread`` finds the way back.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import inspect
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +18,10 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
+import anyio.to_thread
 from sniffio import current_async_library_cvar
+
+from events.bridge import on_asyncio
 
 __all__ = ("ThreadJob", "Threads")
 
@@ -29,13 +34,15 @@ class Threads:
 
     def __init__(self, limit: int) -> None:
         self._places = anyio.CapacityLimiter(limit)
+        # A job has its place before it asks AnyIO for a thread.
+        self._any = anyio.CapacityLimiter(math.inf)
 
     def __repr__(self) -> str:
         return f"<Threads {self._places.borrowed_tokens} of {self._places.total_tokens} busy>"
 
     def job(self, action: Callable[[], Any], begins: Callable[[], None] | None = None) -> ThreadJob:
         """Return an action that is ready to be run in a thread, once; ``begins`` is called before, in the loop."""
-        return ThreadJob(action, self._places, begins)
+        return ThreadJob(action, self._places, self._any, begins)
 
 
 class ThreadJob:
@@ -46,10 +53,15 @@ class ThreadJob:
     """
 
     def __init__(
-        self, action: Callable[[], Any], places: anyio.CapacityLimiter, begins: Callable[[], None] | None
+        self,
+        action: Callable[[], Any],
+        places: anyio.CapacityLimiter,
+        threads: anyio.CapacityLimiter,
+        begins: Callable[[], None] | None,
     ) -> None:
         self._action = action
         self._places = places
+        self._threads = threads
         self._begins = begins
         self._seen = anyio.Event()
         self._value: Any = None
@@ -66,18 +78,24 @@ class ThreadJob:
         :raises BaseException: whatever the action raises
         """
         await self._places.acquire_on_behalf_of(self)
-        work = contextvars.copy_context().run
-        arguments = (self._work, anyio.lowlevel.current_token())
         if self._begins is not None:
             self._begins()
-        try:
-            threading.Thread(target=work, args=arguments, name="calljournal tool", daemon=True).start()
-        except BaseException:
-            self._places.release_on_behalf_of(self)
-            raise
         self.started = True
-        await self._seen.wait()
+        token = anyio.lowlevel.current_token()
+        if on_asyncio():
+            self._start(token)
+            await self._seen.wait()
+        else:
+            await anyio.to_thread.run_sync(self._work, token, abandon_on_cancel=True, limiter=self._threads)
         return self.outcome()
+
+    def _start(self, token: Any) -> None:
+        work = contextvars.copy_context().run
+        try:
+            threading.Thread(target=work, args=(self._work, token), name="calljournal tool", daemon=True).start()
+        except BaseException:
+            self._report()
+            raise
 
     @property
     def awaitable(self) -> bool:

@@ -21,6 +21,7 @@ __all__ = (
     "Bridge",
     "cancellation_requested",
     "native_cancellations",
+    "on_asyncio",
     "open_bridge",
     "renew_cancellation",
 )
@@ -66,12 +67,13 @@ class Bridge:
 async def open_bridge() -> Bridge:
     """Return a bridge for the running event loop; close it with ``aclose``."""
     stack = ExitStack()
-    if _on_asyncio():
+    if on_asyncio():
         return Bridge(None, stack)
     return Bridge(stack.enter_context(start_blocking_portal("asyncio", name="calljournal-asyncio")), stack)
 
 
-def _on_asyncio() -> bool:
+def on_asyncio() -> bool:
+    """Tell whether the event loop is asyncio's (uvloop's too)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -98,10 +100,36 @@ class Background:
             raise error
 
 
+class Departures:
+    """Work whose callers may leave before it ends; only for use on asyncio's side of a bridge.
+
+    What must not be broken off in the middle, for its connection would be lost with it, yet is not worth waiting for.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await the work. Cancelled, return at once and leave the work to end by itself, its result unseen."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def aclose(self, patience: float) -> None:
+        """Wait ``patience`` seconds for what is still under way, then cancel it."""
+        if self._tasks:
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=patience)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
+
 def cancellation_requested() -> bool:
     """Tell whether the current task is being cancelled from outside, so that a CancelledError of a tool's own is told
     from a real one."""
-    if _on_asyncio():
+    if on_asyncio():
         task = asyncio.current_task()
         if task is not None and task.cancelling() > 0:
             return True
@@ -110,7 +138,7 @@ def cancellation_requested() -> bool:
 
 def native_cancellations() -> int:
     """Return how often asyncio's ``Task.cancel`` was asked of the current task and not called off since; 0 on trio."""
-    if not _on_asyncio():
+    if not on_asyncio():
         return 0
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()
