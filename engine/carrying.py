@@ -45,7 +45,8 @@ async def run_tool(
     :raises LogUnavailable: if the outcome cannot be written
     """
     assert proposal.action is not None
-    span = flight.span = runtime.telemetry.start(flight.proposed, caller, proposal.action.description)
+    resumed = flight.claim is not None
+    span = flight.span = runtime.telemetry.start(flight.proposed, caller, proposal.action.description, resumed)
     with span.current():
         performance = await perform(runtime, flight, proposal, context)
         try:

@@ -13,23 +13,28 @@ import anyio
 from msgspec.structs import replace
 
 from engine.artifacts_of import artifact_id_of, artifacts_of
-from engine.contract import Tool
+from engine.contract import InputRequired, Tool
+from engine.deadlines import deadline_of
 from engine.flight import Flight
+from engine.gate import Pause
 from engine.guards import WITHHELD, Guarded, Inspected, guard_result
-from engine.outcomes import executed, failed
+from engine.journalled import journal_form
+from engine.outcomes import executed, failed, paused
 from engine.performance import Performance
-from engine.recorded import recorded_events
+from engine.recorded import recorded_since
 from engine.results import Finished, finish, finish_quickly, finish_result
 from engine.running import Broke, Returned, comes_from_outside, describe_exception
 from engine.runtime import Runtime
-from events.errors import Conflict, LogUnavailable
+from events.errors import Conflict
 from events.persistence import run_to_end
-from events.types import Executed, Failed, Proposed, StreamEvent
+from events.types import Executed, Failed, Paused, Proposed, StreamEvent
 
-__all__ = ("conclude",)
+__all__ = ("conclude", "guarded_result")
 
 _HOOK_TIME: Final = 10.0
 """Seconds a tool may take to name what it made."""
+
+_NO_ANSWER: Final = "The tool asks for input, and nobody watches this run who could give it; it may have had an effect."
 
 T = TypeVar("T")
 
@@ -37,19 +42,30 @@ T = TypeVar("T")
 async def conclude(runtime: Runtime, flight: Flight, performance: Performance) -> StreamEvent:
     """Append the outcome of a call and return it as recorded; a cancellation takes effect after that.
 
-    Where somebody else closed the call meanwhile, its outcome is kept as LateOutcome, and what is recorded is returned.
+    A tool that asks for input pauses its call. Where somebody else closed the call meanwhile, its outcome is kept as
+    LateOutcome, and what is recorded is returned.
 
+    :raises Conflict: if somebody else has taken the call over and not ended it yet
     :raises LogUnavailable: if it cannot be written
     """
     run = performance.run
     if isinstance(run, Broke):
         return await _append(runtime, flight, failed(flight.proposed, run.kind, run.message, run.exception_type))
+    if isinstance(run.value, InputRequired):
+        return await _append(runtime, flight, _waiting(runtime, flight.proposed, run.value))
     if not runtime.guards and not _has_hooks(performance.tool):
         quick = run.finished or finish_quickly(run.value, runtime.settings.limits)
         if quick is not None:
             outcome = executed(flight.proposed, Guarded(quick, None), performance.resolved.buckets(), run.duration)
             return await _append(runtime, flight, outcome, quick.encoded)
     return await run_to_end(partial(_conclude_slowly, runtime, flight, performance, run))
+
+
+def _waiting(runtime: Runtime, proposed: Proposed, asked: InputRequired) -> Paused | Failed:
+    if proposed.headless:
+        return failed(proposed, "exception", _NO_ANSWER)
+    pause = Pause("requires_input", str(journal_form(asked.reason)), "input_required")
+    return paused(proposed, pause, deadline_of(pause, runtime.settings.limits), journal_form(asked.request))
 
 
 def _has_hooks(tool: Tool | None) -> bool:
@@ -66,13 +82,14 @@ async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Perfor
         # Something within the result, an iterator for instance, broke while it was looked through.
         event = failed(proposed, "exception", describe_exception(error), type(error).__name__)
         return await _append(runtime, flight, event)
-    guarded = await _guarded(runtime, proposed, finished)
+    guarded = await guarded_result(runtime, proposed, finished)
     outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)
     outcome = await _with_artifacts(outcome, performance)
     return await _append(runtime, flight, outcome, guarded.finished.encoded)
 
 
-async def _guarded(runtime: Runtime, proposed: Proposed, finished: Finished) -> Guarded:
+async def guarded_result(runtime: Runtime, proposed: Proposed, finished: Finished) -> Guarded:
+    """Return a result as the engine's guards let it pass; whatever fails there, it does not pass unseen."""
     limits = runtime.settings.limits
     try:
         return await guard_result(finished, runtime.guards, _inspected(proposed, finished), limits)
@@ -117,7 +134,7 @@ async def _in_time(answer: Awaitable[T]) -> T | None:
 
 
 async def _append(
-    runtime: Runtime, flight: Flight, outcome: Executed | Failed, encoded: bytes | None = None
+    runtime: Runtime, flight: Flight, outcome: Executed | Failed | Paused, encoded: bytes | None = None
 ) -> StreamEvent:
     # Settled beforehand: if this is refused or fails, a second closing would not fare better.
     flight.settled = True
@@ -132,15 +149,19 @@ async def _append(
         raise
 
 
-async def _settle(runtime: Runtime, flight: Flight, outcome: Executed | Failed, encoded: bytes | None) -> StreamEvent:
+async def _settle(
+    runtime: Runtime, flight: Flight, outcome: Executed | Failed | Paused, encoded: bytes | None
+) -> StreamEvent:
     proposed = flight.proposed
+    event: StreamEvent
     try:
         event = await runtime.journal.close(proposed, outcome, flight.version, encoded)
-    except Conflict as conflict:
-        await runtime.journal.keep_late(proposed, outcome)
-        *_, recorded = await recorded_events(runtime.log, proposed.key, proposed.user_id)
-        if isinstance(recorded, Proposed):
-            raise LogUnavailable(f"the outcome of call {proposed.key!r} was refused, though it is open") from conflict
+    except Conflict:
+        if not isinstance(outcome, Paused):
+            await runtime.journal.keep_late(proposed, outcome)
+        recorded = await recorded_since(runtime.log, proposed, flight.version)
+        if recorded is None:
+            raise
         event = recorded
     if flight.span is not None:
         flight.span.outcome(event)

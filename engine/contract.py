@@ -11,7 +11,7 @@ import msgspec
 
 from events.types import Effect, ResultStatus
 
-__all__ = ("Attachment", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
+__all__ = ("Attachment", "InputRequired", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -19,6 +19,17 @@ class ToolResult(msgspec.Struct, frozen=True):
 
     data: Any
     status: ResultStatus = "completed"
+
+
+class InputRequired(msgspec.Struct, frozen=True):
+    """Returned by a tool that cannot go on without input: the call waits, and is run anew once there is an answer.
+
+    :ivar request: what is asked, JSON content; it comes back beside the answer, so it may carry a server's state
+    :ivar reason: for people
+    """
+
+    request: Any
+    reason: str = "its tool asks for input"
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +84,7 @@ class ToolContext(msgspec.Struct, kw_only=True):
 
     ``deadline`` is a moment in UTC; ``idempotency_key`` is the journal key, the same on every run of one call.
     ``progress`` takes (done, total or None, message) and may be called any number of times.
+    ``answer`` is what came back for an ``InputRequired``, and ``request`` what had been asked.
     """
 
     user_id: str | None
@@ -86,6 +98,8 @@ class ToolContext(msgspec.Struct, kw_only=True):
     deadline: datetime
     progress: Callable[[float, float | None, str], None]
     store: ToolStore
+    request: Any = None
+    answer: Any | msgspec.UnsetType = msgspec.UNSET
 
 
 class Tool(ABC):
@@ -96,7 +110,12 @@ class Tool(ABC):
     ``needs_row``: its storage refers to a real row, so it cannot be a default. ``cacheable``: one instance may serve
     several calls. ``actions_in_config``: its actions are its row's ``config["actions"]``. ``live_gate``: whether
     ``preview_decision`` adds to the row's flag or replaces it. ``effect``: what a call does to the world (unknown =
-    write). ``idempotent``: running it twice is as good as once. ``timeout``: seconds.
+    write). ``idempotent``: running it twice is as good as once. ``timeout``: seconds. ``serial``: of the parallel calls
+    of one turn, those of one row run one after another, in the order in which the model made them.
+
+    A tool may have ``preview_decision(action_name, arguments)``, sync or async: asked at the moment of the call, with
+    what the action would receive, it returns ``(needs_approval, denylisted)``, two booleans. Denylisted calls need a
+    person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that.
     """
 
     name: ClassVar[str] = ""
@@ -113,6 +132,7 @@ class Tool(ABC):
     effect: ClassVar[Effect] = "write"
     idempotent: ClassVar[bool] = False
     timeout: ClassVar[float] = 120.0
+    serial: ClassVar[bool] = False
 
     def __init__(self, config: dict[str, Any], scope: Scope) -> None:
         """Keep the row's configuration (credentials merged in) and who the instance is for."""
@@ -121,7 +141,9 @@ class Tool(ABC):
 
     @abstractmethod
     def execute_action(self, action_name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """Run an action and return its result: JSON content, a ``ToolResult``, or anything with a JSON form.
+        """Run an action and return its result: JSON content, or anything with a JSON form.
+
+        ``ToolResult`` says its status outright, ``InputRequired`` that the call must wait.
 
         Sync or async; a sync one runs in a worker thread. Declare ``(self, action_name, context, /, **kwargs)`` to
         be given the call's ``ToolContext``. An exception becomes Failed(exception).

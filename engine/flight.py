@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
+
+import msgspec
 
 from engine.journal import Journal
 from engine.last_appends import LastAppends
@@ -20,10 +23,13 @@ _NOT_RUN = "its tool was not run"
 
 
 class Flight:
-    """One call that this engine proposed, or took over.
+    """One call that this engine proposed, or claimed.
 
+    :ivar proposed: its proposal, with the arguments that run
     :ivar settled: nothing more must be appended
     :ivar version: the version of its stream
+    :ivar claim: the id of the Resumed by which it is this engine's; None: it is by its proposal
+    :ivar request: what its tool asked for, and ``answer`` what came back
     :ivar started: the tool has been called
     :ivar span: its span, once it may run
     """
@@ -31,6 +37,9 @@ class Flight:
     def __init__(self, proposed: Proposed) -> None:
         self.proposed = proposed
         self.version = 1
+        self.claim: str | None = None
+        self.request: Any = None
+        self.answer: Any | msgspec.UnsetType = msgspec.UNSET
         self.settled = False
         self.started = False
         self.span: CallSpan | None = None
@@ -107,7 +116,7 @@ class Flights:
     async def _close(self, flight: Flight, kind: FailureKind, message: str) -> None:
         event = failed(flight.proposed, kind, message)
         # The key may be another call's: then this one never came to be, and there is nothing to close.
-        if await self._journal.version(flight.proposed) != flight.version:
+        if await self._journal.version(flight.proposed, flight.claim) != flight.version:
             return
         try:
             closed = await self._journal.close(flight.proposed, event, flight.version)

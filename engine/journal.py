@@ -135,13 +135,26 @@ class Journal:
             return version is not None and await self._mark(proposed, late_executed, version)
         return True
 
-    async def version(self, proposed: Proposed) -> int | None:
+    async def step(
+        self, proposed: Proposed, events: Sequence[ToolEvent], version: int, dead_worker: str | None = None
+    ) -> list[ToolEvent]:
+        """Append what allows or claims a call, and what follows at once; never to be done later, from a spool.
+
+        :raises Conflict: if the attempt has moved, cannot take this, or its ``dead_worker`` is alive
+        :raises LogUnavailable: if it cannot be written
+        """
+        return await self._append(proposed, events, version, dead_worker=dead_worker)
+
+    async def version(self, proposed: Proposed, claim: str | None = None) -> int | None:
         """Return how many events the stream of this very proposal has; None if its key is not there, or another's.
 
+        :param claim: the id of the event that must be the stream's last; None as well if another is
         :raises LogUnavailable: if the log cannot be read
         """
         records = [record async for record in self._log.read_stream(proposed.key, user_id=proposed.user_id)]
-        return records[-1].version if records and records[0].event.id == proposed.id else None
+        if not records or records[0].event.id != proposed.id or claim not in (None, records[-1].event.id):
+            return None
+        return records[-1].version
 
     async def keep_late(self, proposed: Proposed, outcome: Executed | Failed) -> None:
         """Append an outcome that its attempt cannot take any more, as LateOutcome; no status changes.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from engine.deadlines import deadline_of
 from engine.gate import Deny, Pause
@@ -13,12 +16,15 @@ from engine.preview import MARK
 from engine.proposal import Refusal, Verdict, storable
 from engine.results import Finished
 from engine.settings import Limits
-from events.keys import new_id
-from events.types import Artifact, Denied, Executed, Failed, FailureKind, Paused, Proposed
+from events.keys import call_digest, new_id
+from events.types import Approved, Artifact, Denied, Executed, Failed, FailureKind, Paused, Proposed, Resumed
 
-__all__ = ("denied", "executed", "failed", "paused", "verdict_event")
+__all__ = ("Edited", "approved", "denied", "digest_as_run", "executed", "failed", "paused", "resumed", "verdict_event")
 
 _LONGEST: Final = 10_000
+
+Edited: TypeAlias = dict[str, Any] | msgspec.UnsetType
+"""Arguments as an approver wants them; unset: as they are."""
 
 
 def _common(proposed: Proposed) -> dict[str, Any]:
@@ -61,7 +67,7 @@ def failed(
     )
 
 
-def paused(proposed: Proposed, pause: Pause, expires_at: datetime | None = None) -> Paused:
+def paused(proposed: Proposed, pause: Pause, expires_at: datetime | None = None, request: Any = None) -> Paused:
     """Return a Paused of this call, with the arguments that will run if it is allowed."""
     return Paused(
         **_common(proposed),
@@ -70,12 +76,41 @@ def paused(proposed: Proposed, pause: Pause, expires_at: datetime | None = None)
         rule=pause.rule,
         expires_at=expires_at,
         arguments=proposed.arguments,
+        request=request,
     )
 
 
 def denied(proposed: Proposed, deny: Deny, by: str | None = None) -> Denied:
     """Return a Denied of this call."""
     return Denied(**_common(proposed), reason=deny.reason, rule=deny.rule, by=by, message=deny.message)
+
+
+def approved(proposed: Proposed, by: str, comment: str | None, fingerprint: str, edited: Edited) -> Approved:
+    """Return an Approved of this call, with the digest of what is approved.
+
+    :param proposed: with the arguments that run unless they are edited
+    :param fingerprint: of the definition that the approver was shown
+    """
+    unedited = isinstance(edited, msgspec.UnsetType)
+    return Approved(
+        **_common(proposed),
+        by=by,
+        comment=comment,
+        digest=digest_as_run(proposed if unedited else replace(proposed, arguments=edited, raw=None)),
+        fingerprint=fingerprint,
+        arguments=edited,
+    )
+
+
+def resumed(proposed: Proposed, worker: str, takeover: bool = False, answer: Any = msgspec.UNSET) -> Resumed:
+    """Return a Resumed of this call: the claim of one worker."""
+    return Resumed(**_common(proposed), worker=worker, takeover=takeover, answer=answer)
+
+
+def digest_as_run(proposed: Proposed) -> str:
+    """Return the digest of a call's arguments as they stand."""
+    arguments = proposed.arguments if proposed.raw is None else [proposed.arguments, proposed.raw]
+    return call_digest(proposed.tool_id, proposed.action_name, arguments)
 
 
 def executed(

@@ -70,6 +70,8 @@ def tool_context(runtime: Runtime, flight: Flight, action: Action, tool_id: str,
         deadline=datetime.now(UTC) + timedelta(seconds=action.timeout),
         progress=_ignore_progress,
         store=BoundStore(runtime.log.store, tenant_column(context.user_id), tool_id),
+        request=flight.request,
+        answer=flight.answer,
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from opentelemetry import context as contexts
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from events.transitions import kind_of
@@ -102,6 +102,7 @@ class Telemetry:
         self._propagator = TraceContextTextMapPropagator()
         meter = metrics.get_meter(_SCOPE)
         self._duration = meter.create_histogram("gen_ai.execute_tool.duration", unit="s")
+        self._wait = meter.create_histogram("calljournal.gate.wait", unit="s")
         self._transitions = meter.create_counter("calljournal.transitions")
         self._append_duration = meter.create_histogram("calljournal.append.duration", unit="s")
         self._batch_size = meter.create_histogram("calljournal.append.batch_size")
@@ -116,14 +117,15 @@ class Telemetry:
         self._propagator.inject(carrier, context)
         return Caller(context, carrier.get("traceparent"))
 
-    def start(self, proposed: Proposed, caller: Caller, description: str) -> CallSpan:
-        """Start the span of a call that may run, as a child of its caller's."""
+    def start(self, proposed: Proposed, caller: Caller, description: str, resumed: bool = False) -> CallSpan:
+        """Start the span of a call that may run: a child of its caller's; resumed, linked to its proposal's."""
         attributes = _attributes(proposed)
         attributes["calljournal.gate.decision"] = "allow"
         if description:
             attributes["gen_ai.tool.description"] = description
         name = f"execute_tool {proposed.llm_name}"
-        return CallSpan(self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes))
+        links = self._links(proposed) if resumed else ()
+        return CallSpan(self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes, links))
 
     def not_run(self, proposed: Proposed, event: ToolEvent, caller: Caller, began: int) -> None:
         """Note a call that did not come to run: one whole span, from ``began`` (Unix nanoseconds) until now."""
@@ -135,6 +137,27 @@ class Telemetry:
         span = CallSpan(self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes, start_time=began))
         span.outcome(event)
         span.end()
+
+    def decided(self, proposed: Proposed, event: ToolEvent, waited: float, caller: Caller, began: int) -> None:
+        """Note a person's decision: one whole span linked to the proposal's, and how long the call waited (seconds)."""
+        attributes = _attributes(proposed)
+        del attributes["gen_ai.operation.name"]
+        attributes["calljournal.gate.decision"] = "deny" if isinstance(event, Denied) else "allow"
+        name = f"decide {proposed.llm_name}"
+        links = self._links(proposed)
+        span = CallSpan(
+            self._tracer.start_span(name, caller.context, SpanKind.INTERNAL, attributes, links, start_time=began)
+        )
+        span.outcome(event)
+        span.end()
+        self._wait.record(waited, _labels(event))
+
+    def _links(self, proposed: Proposed) -> tuple[Link, ...]:
+        if proposed.traceparent is None:
+            return ()
+        carrier = {"traceparent": proposed.traceparent}
+        origin = trace.get_current_span(self._propagator.extract(carrier, Context())).get_span_context()
+        return (Link(origin),) if origin.is_valid else ()
 
     def ran(self, event: ToolEvent, seconds: float) -> None:
         """Note how long a call took that ran, and how it ended."""

@@ -62,6 +62,15 @@ class Toolsets:
             return toolset
         return Toolset((*toolset.members, *_client_members(context)))
 
+    def has(self, tool_id: str) -> bool:
+        """Return whether there is a row of this id, whoever owns it."""
+        return tool_id in self._by_id
+
+    async def fresh(self, tool_id: str) -> Member | None:
+        """Return a row as it is defined at this moment, its tool asked anew; None where it is gone, or broken."""
+        row = self._by_id.get(tool_id)
+        return None if row is None else await self._read(row)
+
     def _chosen(self, context: CallContext) -> list[ToolRow]:
         if context.tool_ids is not None:
             return [self._by_id[tool_id] for tool_id in dict.fromkeys(context.tool_ids) if tool_id in self._by_id]
