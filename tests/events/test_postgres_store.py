@@ -3,69 +3,35 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import anyio
-import asyncpg
 import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
 from engine.migration import CHAINS
-from events.errors import LogUnavailable, Refused, TransitionRejected
+from events.errors import LogUnavailable, Refused
 from events.postgres import PostgresStore, open_postgres
 from events.schema import events, leases, payloads
 from events.store import Appended, Outcome, Payload, Refusal, StreamAppend
-from events.transitions import Attempt, advance
 from events.types import (
     Approved,
     Confirmed,
-    Denied,
     Executed,
     Failed,
     LateOutcome,
     Paused,
     Resumed,
-    ToolEvent,
 )
-from projections.attempts import INSERT_COLUMNS, AttemptsProjection
+from projections.attempts import AttemptsProjection
 from projections.schema import attempts
 from tests.events.appends import append, follow, proposed
+from tests.events.postgres_stores import entry, one, opened, positions, row_of
 from tests.postgres_server import PASSWORD, PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.anyio]
-
-
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[PostgresStore]:
-    store = await open_postgres(url, AttemptsProjection(), CHAINS)
-    try:
-        yield store
-    finally:
-        await store.aclose()
-
-
-async def one(store: PostgresStore, unit: StreamAppend) -> Any:
-    """Commit one append and return its verdict, raising where it has none."""
-    return entry((await store.commit([(unit,)]))[0])
-
-
-def entry(outcome: Outcome) -> Any:
-    if not isinstance(outcome, tuple):
-        raise outcome
-    assert len(outcome) == 1
-    return outcome[0]
-
-
-async def positions(store: PostgresStore) -> list[int]:
-    return [row[0] for row in await store.read(sa.select(events.c.position).order_by(events.c.position))]
-
-
-async def row_of(store: PostgresStore, event: ToolEvent) -> Any:
-    return (await store.read(sa.select(attempts).where(attempts.c.key == event.key)))[0]
 
 
 async def test_an_append_is_in_the_log_and_in_the_table(postgres_url: str) -> None:
@@ -281,82 +247,6 @@ async def test_a_takeover_needs_the_other_workers_lease_to_be_over(postgres_url:
         assert (await store.head()) == 5
 
 
-STEPS: list[Any] = [
-    lambda first: follow(Paused, first, pause_type="awaiting_approval", reason="r", expires_at=datetime.now(UTC)),
-    lambda first: follow(Paused, first, pause_type="requires_client_execution", reason="r"),
-    lambda first: follow(Paused, first, pause_type="requires_input", reason="r", rule="p"),
-    lambda first: follow(Approved, first, by="b", digest="d", fingerprint="f"),
-    lambda first: follow(Approved, first, by="b", digest="d", fingerprint="f", arguments={"edited": True}),
-    lambda first: follow(Resumed, first, worker="w2"),
-    lambda first: follow(Resumed, first, worker="w2", takeover=True),
-    lambda first: follow(Resumed, first, worker="w2", answer={"a": 1}),
-    lambda first: follow(Denied, first, reason="headless", message="m"),
-    lambda first: follow(Denied, first, reason="rejected", message="m"),
-    lambda first: follow(Denied, first, reason="expired", message="m"),
-    lambda first: follow(Denied, first, reason="policy", message="m", rule="p"),
-    lambda first: follow(Executed, first, result="r", artifact_id="a"),
-    lambda first: follow(Failed, first, kind="exception", message="m"),
-    lambda first: follow(Confirmed, first),
-    lambda first: follow(LateOutcome, first, outcome=follow(Failed, first, kind="timeout", message="m")),
-]
-
-
-@pytest.mark.parametrize("seed", range(3))
-async def test_the_function_judges_as_the_law_does(postgres_url: str, seed: int) -> None:
-    """Random walks: each step is accepted exactly where the pure fold accepts it, and the row is the fold."""
-    choices = random.Random(seed)
-    calls = [proposed(f"c{number}", idempotent=bool(number % 2)) for number in range(40)]
-    folds: list[Attempt] = [advance(None, call) for call in calls]
-    async with opened(postgres_url) as store:
-        await store.commit([(append(call),) for call in calls])
-        for _ in range(12):
-            steps = [choices.choice(STEPS)(call) for call in calls]
-            batch = [(append(step, after=fold.version),) for step, fold in zip(steps, folds, strict=True)]
-            for number, outcome in enumerate(await store.commit(batch)):
-                before = folds[number]
-                try:
-                    folds[number] = advance(before, steps[number])
-                except TransitionRejected:
-                    found = Refusal(before.version, before.status, before.gate, before.pause_type, before.late)
-                    assert entry(outcome) == found, (before, steps[number])
-                else:
-                    assert isinstance(entry(outcome), Appended), (before, steps[number])
-        for call, fold in zip(calls, folds, strict=True):
-            row = await row_of(store, call)
-            assert fold == Attempt(
-                status=row.status,
-                gate=row.gate,
-                pause_type=row.pause_type,
-                late=row.late,
-                idempotent=row.idempotent,
-                version=row.version,
-            )
-
-
-async def test_a_new_gate_sets_what_goes_with_it_and_everything_else_stays(postgres_url: str) -> None:
-    first = proposed("c1", arguments={"a": 1})
-    deadline = datetime(2027, 1, 1, tzinfo=UTC)
-    async with opened(postgres_url) as store:
-        await one(store, append(first))
-        pause = follow(
-            Paused,
-            first,
-            pause_type="awaiting_approval",
-            reason="r",
-            rule="p",
-            expires_at=deadline,
-            new_fingerprint="g",
-        )
-        await one(store, append(pause, after=1))
-        row = await row_of(store, first)
-        assert (row.pause_type, row.expires_at, row.rule, row.fingerprint) == ("awaiting_approval", deadline, "p", "g")
-        edited = follow(Approved, first, by="b", digest="d", fingerprint="f", arguments={"a": 2})
-        await one(store, append(edited, after=2))
-        row = await row_of(store, first)
-        assert (row.gate, row.pause_type, row.expires_at) == ("approved", None, None)
-        assert (row.rule, row.fingerprint, row.arguments) == ("p", "g", '{"a":2}')
-
-
 async def test_long_results_are_stored_once_per_tenant(postgres_url: str) -> None:
     content = Payload("d" * 64, 5, "whole")
     calls = [proposed("c1", user_id="a"), proposed("c2", user_id="a"), proposed("c3", user_id="b")]
@@ -370,24 +260,6 @@ async def test_long_results_are_stored_once_per_tenant(postgres_url: str) -> Non
         await store.commit([(end,) for end in ends])
         rows = await store.read(sa.select(payloads.c.tenant, payloads.c.content).order_by(payloads.c.tenant))
     assert [tuple(row) for row in rows] == [("ua", "whole"), ("ub", "whole")]
-
-
-def function_columns(postgres: PostgresServer, url: str) -> list[str]:
-    found: list[str] = []
-
-    async def ask(url: str) -> None:
-        connection = await asyncpg.connect(url)
-        found.extend(
-            await connection.fetchval("SELECT proargnames FROM pg_proc WHERE proname = 'calljournal_append_1'")
-        )
-        await connection.close()
-
-    postgres.run(ask, url)
-    return [name.removeprefix("a_") for name in found if name.startswith("a_")]
-
-
-def test_the_function_takes_the_columns_in_the_projections_order(postgres: PostgresServer, postgres_url: str) -> None:
-    assert tuple(function_columns(postgres, postgres_url)) == INSERT_COLUMNS
 
 
 async def test_commits_wait_for_the_disk_whatever_the_database_says(
