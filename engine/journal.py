@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
+from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
@@ -13,6 +14,8 @@ from events.log import Append, EventLog
 from events.types import Confirmed, Denied, Executed, Failed, LateOutcome, Paused, Proposed, StreamEvent, ToolEvent
 
 __all__ = ("Journal",)
+
+_BESIDE: Final = UUID("0b3a7c52-7f0e-4d5e-9d0a-5c1f6f2e8a41")
 
 
 class Journal:
@@ -64,7 +67,7 @@ class Journal:
         """
         events: list[ToolEvent] = [outcome]
         if isinstance(outcome, Executed) and proposed.message_id is None:
-            events.append(_confirmation(outcome))
+            events.append(_confirmation(outcome, _id_beside(outcome)))
         appended = await self._append(proposed, events, version, encoded if isinstance(outcome, Executed) else None)
         event = appended[0]
         assert isinstance(event, Paused | Denied | Executed | Failed)
@@ -127,7 +130,7 @@ class Journal:
         late_proposed, late_executed = replace(proposed, late=True), replace(executed, late=True)
         events: list[ToolEvent] = [late_executed]
         if proposed.message_id is None:
-            events.append(_confirmation(late_executed))
+            events.append(_confirmation(late_executed, _id_beside(late_executed)))
         try:
             await self.open(late_proposed, *events)
         except VersionConflict:
@@ -178,17 +181,22 @@ class Journal:
         :raises Conflict: if one of them has moved meanwhile
         :raises LogUnavailable: if it cannot be written
         """
-        appends = [
-            Append(key=event.key, events=(_confirmation(event),), expected_version=version, user_id=event.user_id)
-            for event, version in executed
-        ]
+        appends = []
+        for event, version in executed:
+            confirmed = (_confirmation(event, new_id()),)
+            appends.append(Append(key=event.key, events=confirmed, expected_version=version, user_id=event.user_id))
         for (record,) in await self._log.append_many(appends):
             self._observe(record.event)
         return len(appends)
 
 
-def _confirmation(event: ToolEvent) -> Confirmed:
-    return Confirmed(**_names(event), id=new_id(), late=event.late)
+def _confirmation(event: ToolEvent, event_id: str) -> Confirmed:
+    return Confirmed(**_names(event), id=event_id, late=event.late)
+
+
+def _id_beside(event: ToolEvent) -> str:
+    # The same whenever the same pair is appended again: that is how a resend is told from a rival.
+    return str(uuid5(_BESIDE, event.id))
 
 
 def _names(event: ToolEvent) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from engine import CallContext, Engine, ResultGuard
 from engine.guards import Pass
-from events import Denied, Executed, Failed, Paused, Proposed
+from events import Confirmed, Denied, Executed, Failed, Paused, Proposed
 from events.types import StreamEvent
 from tests.engine.cancelling import CANCELLERS, cut_at
 from tests.engine.staging import (
@@ -90,8 +90,9 @@ class Watched:
 class Consumer:
     """One call per k, and what must hold of it afterwards."""
 
-    def __init__(self, engine: Engine, tool: Watched, turn: str, exact: bool) -> None:
+    def __init__(self, engine: Engine, tool: Watched, turn: str, exact: bool, bare: bool) -> None:
         self.engine = engine
+        self.bare = bare
         self.exact = exact
         self.tool = tool
         self.turn = turn
@@ -102,8 +103,8 @@ class Consumer:
 
     async def consume(self, at: int) -> None:
         seen = self.seen[at] = []
-        context = CallContext(user_id="u", message_id=self.name(at))
-        wanted = call({"name": self.name(at)}, call_id="c")
+        context = CallContext(user_id="u", message_id=None if self.bare else self.name(at))
+        wanted = call({"name": self.name(at)}, call_id=self.name(at))
         async with aclosing(self.engine.execute(wanted, context)) as stream:
             async for event in stream:
                 seen.append(event)
@@ -111,8 +112,9 @@ class Consumer:
 
     async def check(self, at: int) -> None:
         name, seen = self.name(at), self.seen[at]
-        row = await self.engine.attempt(f"{name}:c", user_id="u")
-        stream = await stream_of(self.engine, f"{name}:c")
+        key = name if self.bare else f"{name}:{name}"
+        row = await self.engine.attempt(key, user_id="u")
+        stream = [event for event in await stream_of(self.engine, key) if not isinstance(event, Confirmed)]
         assert seen == stream[: len(seen)], "what was yielded is in the log"
         assert self.tool.called.count(name) <= 1
         if row is None:
@@ -127,8 +129,8 @@ class Consumer:
             assert ("may have had its effect" in last.message) == (name in self.tool.called)
 
 
-async def cut_everywhere(engine: Engine, tool: Watched, canceller: str, exact: bool = True) -> int:
-    consumer = Consumer(engine, tool, canceller, exact)
+async def cut_everywhere(engine: Engine, tool: Watched, canceller: str, exact: bool = True, bare: bool = False) -> int:
+    consumer = Consumer(engine, tool, f"{canceller}{bare}", exact, bare)
     count = await cut_at(CANCELLERS[canceller], consumer.consume, consumer.check)
     await proved(engine)
     return count
@@ -142,8 +144,9 @@ async def test_case_stream_04_cancelled_at_every_await(journal_url: str, anyio_b
     watched = Watched()
     async with staged(journal_url, watched.works, parameters=NAMED) as engine:
         for canceller in cancellers(anyio_backend_name):
-            count = await cut_everywhere(engine, watched, canceller)
-            assert count >= 7, "the two appends, three checkpoints of the tool, two of the consumer"
+            for bare in (False, True):
+                count = await cut_everywhere(engine, watched, canceller, bare=bare)
+                assert count >= 7, "the two appends, three checkpoints of the tool, two of the consumer"
     assert 1 < len(watched.returned) < len(watched.called)
 
 
