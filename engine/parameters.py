@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from engine.references import plain_object
+
 __all__ = ("GROUPS", "ActionGroup", "Parameters", "declared_parameters")
 
 GROUPS: tuple[str, ...] = ("query_params", "headers", "body", "parameters")
 """Where a request's properties may go, in the order in which they are shown."""
 
-_SCALARS = frozenset({"string", "integer", "number", "boolean"})
+_SCALARS = ("string", "integer", "number", "boolean")
 _USUAL = frozenset({"type", "properties", "required"})
 _NESTING = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "$defs", "definitions"})
 
@@ -40,7 +42,7 @@ class Parameters(msgspec.Struct, frozen=True):
     """What an action takes.
 
     :ivar schema: the whole JSON Schema in its standard form, hidden and pinned properties included
-    :ivar shown: the part of it that the model sees; the same object where nothing is hidden
+    :ivar shown: the part of it that the model sees; the same object where nothing is hidden or combined at its top
     :ivar hidden: names the model does not see, the pinned ones included
     :ivar groups: the parts of a request, for actions that are one; empty for all others
     """
@@ -202,11 +204,13 @@ def _unflagged(schema: Any) -> Any:
 
 def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
     schema = {"type": "object", "properties": reading.properties, "required": list(reading.required)}
+    shown = schema
     if reading.rest:
         schema |= reading.rest
+        shown = plain_object(schema, schema)
     if owner is None and len(reading.groups) == 1 and reading.groups[0].name == "parameters":
         (group,) = reading.groups
-        shown = _without(schema, reading.hidden) if reading.hidden else schema
+        shown = _without(shown, reading.hidden) if reading.hidden else shown
         return Parameters(schema, shown, group.presets, group.pinned, frozenset(reading.hidden))
     hidden = frozenset(reading.hidden.difference(*[group.visible for group in reading.groups]))
     if owner is not None:
@@ -221,7 +225,7 @@ def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
         _keep_undeclared(owner, reading, hidden, presets, pinned)
     is_request = any(group.name != "parameters" for group in reading.groups)
     groups = tuple(reading.groups) if is_request else ()
-    return Parameters(schema, _without(schema, hidden) if hidden else schema, presets, pinned, hidden, groups)
+    return Parameters(schema, _without(shown, hidden) if hidden else shown, presets, pinned, hidden, groups)
 
 
 def _keep_undeclared(

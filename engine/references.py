@@ -1,14 +1,16 @@
-"""Local references of a JSON Schema (``#/$defs/…``) and what they point at."""
+"""References and combinations within one JSON Schema: what a place of it says once they are followed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ("branches", "referred")
+__all__ = ("branches", "plain_object", "referred", "united")
 
-_CHOICES: tuple[str, ...] = ("anyOf", "oneOf", "allOf")
+_CHOICES: tuple[str, ...] = ("anyOf", "oneOf")
+_COMBINING = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else", "$ref"})
 _MAX_BRANCHES = 200
+_MAX_DEPTH = 16
 
 
 def referred(root: Any, reference: str) -> Any:
@@ -27,17 +29,72 @@ def referred(root: Any, reference: str) -> Any:
 
 def branches(schema: Any, root: Any) -> Iterator[dict[str, Any]]:
     """Yield a schema and all that it refers to or offers as a choice at this place, each once, bounded in number."""
-    waiting, seen = [schema], 0
+    waiting: list[Any] = [schema]
     met: set[int] = set()
-    while waiting and seen < _MAX_BRANCHES:
+    while waiting and len(met) < _MAX_BRANCHES:
         branch = waiting.pop()
         if not isinstance(branch, dict) or id(branch) in met:
             continue
         met.add(id(branch))
-        seen += 1
         yield branch
         if isinstance(branch.get("$ref"), str):
             waiting.append(referred(root, branch["$ref"]))
-        for choice in _CHOICES:
-            if isinstance(branch.get(choice), list):
-                waiting.extend(branch[choice])
+        for keyword in (*_CHOICES, "allOf"):
+            if isinstance(branch.get(keyword), list):
+                waiting.extend(branch[keyword])
+
+
+def united(schema: dict[str, Any], parts: Iterable[Any]) -> dict[str, Any]:
+    """Return one schema that says what a schema and the parts it must also fit say; its own keywords go first."""
+    whole: dict[str, Any] = {}
+    for part in (*parts, schema):
+        if not isinstance(part, dict):
+            continue
+        for keyword, content in part.items():
+            if keyword in ("properties", "$defs"):
+                whole[keyword] = {**whole.get(keyword, {}), **(content if isinstance(content, dict) else {})}
+            elif keyword == "required":
+                known = whole.get(keyword, [])
+                whole[keyword] = [*known, *(name for name in _listed(part, keyword) if name not in known)]
+            else:
+                whole[keyword] = content
+    return whole
+
+
+def plain_object(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+    """Return an object's schema without combinations at its top, which providers refuse there for the whole request.
+
+    What all parts and alternatives declare becomes one list of properties; required is what each of them requires. The
+    result takes at least what the schema takes; where nothing is combined, it is the schema itself.
+    """
+    if _COMBINING.isdisjoint(schema) or depth > _MAX_DEPTH:
+        return schema
+    own = {keyword: content for keyword, content in schema.items() if keyword not in _COMBINING}
+    parts = [*_listed(schema, "allOf"), *filter(None, [referred(root, schema["$ref"]) if _refers(schema) else None])]
+    own = united(own, [plain_object(part, root, depth + 1) for part in parts if isinstance(part, dict)])
+    for keyword in _CHOICES:
+        choices = [plain_object(each, root, depth + 1) for each in _listed(schema, keyword) if isinstance(each, dict)]
+        if choices:
+            own = united(own, [_common(choices)])
+    return own
+
+
+def _common(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the properties that any of the choices has, of which those are required that all require."""
+    properties: dict[str, Any] = {}
+    for choice in choices:
+        if isinstance(choice.get("properties"), dict):
+            properties = {**choice["properties"], **properties}
+    required = [
+        name for name in _listed(choices[0], "required") if all(name in _listed(c, "required") for c in choices)
+    ]
+    return {"properties": properties, "required": required}
+
+
+def _listed(schema: dict[str, Any], keyword: str) -> list[Any]:
+    content = schema.get(keyword)
+    return content if isinstance(content, list) else []
+
+
+def _refers(schema: dict[str, Any]) -> bool:
+    return isinstance(schema.get("$ref"), str)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.actions import Action, resolve_actions
@@ -264,3 +265,20 @@ def test_each_family_has_its_own_form() -> None:
     ((_, bare),) = resolve_client_tools([{"name": "w"}])
     assert prepare([bare], "anthropic").functions[0]["input_schema"] == {"type": "object"}
     assert "parameters" not in prepare([bare], "google").functions[0]["functionDeclarations"][0]
+
+
+def test_the_encoded_functions_go_into_a_body_as_they_are() -> None:
+    action = plain({"x": {"type": "string", "description": "\N{SNOWMAN}"}})
+    for family in ("openai", "openai.responses", "anthropic", "google", "mcp"):
+        prepared = prepare([action], family)
+        body = msgspec.json.encode({"model": "m", "tools": prepared.encoded})
+        assert msgspec.json.decode(body) == {"model": "m", "tools": prepared.functions}
+        assert bytes(prepared.encoded) in body
+        assert prepared.encoded is prepared.encoded
+    assert bytes(prepare([], "openai").encoded) == b"[]"
+
+
+def test_types_in_a_list_are_read_in_both_dialects() -> None:
+    action = plain({"x": {"type": ["string", "null"], "required": True, "value": ""}})
+    assert shown(action)["properties"] == {"x": {"type": ["string", "null"]}}
+    assert shown(action)["required"] == ["x"]
