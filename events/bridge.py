@@ -19,6 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 __all__ = (
     "Background",
     "Bridge",
+    "Departures",
     "cancellation_requested",
     "native_cancellations",
     "on_asyncio",

@@ -3,58 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from queue import SimpleQueue
 
 import anyio
 import anyio.to_thread
-import asyncpg
 import pytest
 import sqlalchemy as sa
 
-from events.bridge import open_bridge
 from events.postgres import PostgresStore
-from events.postgres_append import AppendCall
 from events.postgres_wake import CHANNEL
 from events.schema import events
 from events.store import Appended, Refusal, StreamAppend
 from events.types import Executed, Failed
-from projections.attempts import AttemptsProjection
 from projections.schema import attempts
 from tests.events.appends import append, follow, proposed
-from tests.events.postgres_stores import one, opened, positions
+from tests.events.postgres_stores import one, opened, positions, slow_writer
 from tests.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.anyio]
-
-
-class Slow:
-    """A writer whose transaction stays open until it is told to end."""
-
-    def __init__(self, connection: asyncpg.Connection, call: Any) -> None:
-        self.connection = connection
-        self.call = call
-        self._function = AppendCall(AttemptsProjection())
-
-    async def begin(self, *appends: StreamAppend) -> None:
-        await self.call(self.connection.execute, "BEGIN")
-        arguments = self._function.arguments(appends, together=False)
-        await self.call(self.connection.fetchrow, self._function.statement, *arguments)
-
-    async def end(self, verb: str) -> None:
-        await self.call(self.connection.execute, verb)
-
-
-@asynccontextmanager
-async def slow_writer(url: str) -> AsyncIterator[Slow]:
-    bridge = await open_bridge()
-    connection = await bridge.call(asyncpg.connect, url)
-    try:
-        yield Slow(connection, bridge.call)
-    finally:
-        await bridge.call(connection.close)
-        await bridge.aclose()
 
 
 async def read_after(store: PostgresStore, after: int) -> tuple[list[int], int]:
@@ -193,27 +159,19 @@ async def test_a_reader_is_woken_though_its_listener_was_killed(postgres: Postgr
 async def test_case_journal_07_large_events_commit_and_wake(
     postgres: PostgresServer, postgres_url: str, size: int, filling: str
 ) -> None:
-    told: list[str] = []
-    heard = anyio.Event()
+    told: SimpleQueue[str] = SimpleQueue()
     async with opened(postgres_url) as store, slow_writer(postgres_url) as listener:
-        await listener.call(listener.connection.add_listener, CHANNEL, lambda *said: told.append(said[-1]))
+        await listener.call(listener.connection.add_listener, CHANNEL, lambda *said: told.put(said[-1]))
         first = proposed("c1")
         await one(store, append(first))
         end = append(follow(Executed, first, result=filling * (size // len(filling.encode()))), after=1)
         assert len(end.events[0].data.encode()) >= size
-
-        async def wait() -> None:
-            await store.wait(1, 30)
-            heard.set()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await one(store, end)
-            with anyio.fail_after(5):
-                await heard.wait()
-                while "2" not in told:
-                    await anyio.sleep(0.005)
-    assert set(told) <= {"1", "2"}
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(store.wait, 1, 60)
+                await one(store, end)
+        assert await anyio.to_thread.run_sync(told.get, True, 5) == "1"
+        assert await anyio.to_thread.run_sync(told.get, True, 5) == "2"
 
 
 async def test_case_journal_06_waiters_hold_no_connection(postgres_url: str) -> None:
@@ -223,7 +181,7 @@ async def test_case_journal_06_waiters_hold_no_connection(postgres_url: str) -> 
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
                 tasks.start_soon(store.wait, 2, 60)
-            await anyio.sleep(0.2)
+            await anyio.wait_all_tasks_blocked()
             with anyio.fail_after(1):
                 await one(store, append(follow(Failed, first, kind="exception", message="m"), after=1))
                 assert len(await store.read(sa.select(attempts.c.status))) == 1

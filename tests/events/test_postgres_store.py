@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -28,7 +27,7 @@ from events.types import (
 from projections.attempts import AttemptsProjection
 from projections.schema import attempts
 from tests.events.appends import append, follow, proposed
-from tests.events.postgres_stores import entry, one, opened, positions, row_of
+from tests.events.postgres_stores import entry, one, opened, positions, row_of, slow_writer
 from tests.postgres_server import PASSWORD, PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.anyio]
@@ -204,20 +203,10 @@ async def test_a_row_that_somebody_else_keeps_locked_delays_and_fails_alone(post
     async with opened(postgres_url) as store:
         await store.commit([(append(call),) for call in calls])
 
-        def hold(connection: sa.Connection) -> None:
-            connection.execute(sa.select(attempts).where(attempts.c.key == calls[0].key).with_for_update())
-            release.set()
-            while not done:
-                connection.execute(sa.text("SELECT pg_sleep(0.02)"))
-
-        release, done = anyio.Event(), list[bool]()
-        outcomes: Sequence[Outcome] = ()
-        async with opened(postgres_url) as other, anyio.create_task_group() as tasks:
-            tasks.start_soon(other.transact, hold)
-            await anyio.sleep(0.2)
+        async with slow_writer(postgres_url) as foreign:
+            await foreign.lock(calls[0])
             with anyio.fail_after(20):
                 outcomes = await store.commit([(append(follow(Executed, call), after=1),) for call in calls])
-            done.append(True)
         assert isinstance(outcomes[0], LogUnavailable)
         assert "locked" in str(outcomes[0])
         assert isinstance(entry(outcomes[1]), Appended)
