@@ -5,7 +5,7 @@ from engine import siblings as siblings  # first: the others import what it look
 # isort: split
 from engine.call import ToolCall, parse_calls
 from engine.context import CallContext
-from engine.contract import Attachment, Scope, Tool, ToolContext, ToolResult
+from engine.contract import Attachment, InputRequired, Scope, Tool, ToolContext, ToolResult
 from engine.discovery import ToolManager
 from engine.engine import Engine
 from engine.guards import ResultGuard
@@ -20,6 +20,7 @@ __all__ = (
     "CallAssembler",
     "CallContext",
     "Engine",
+    "InputRequired",
     "Limits",
     "Prepared",
     "ResultGuard",

@@ -7,8 +7,9 @@ from time import time_ns
 from msgspec.structs import replace
 
 from engine.asking import ask_tool
+from engine.definition import Definition
 from engine.flight import Flight
-from engine.gate import Allow, check_pause
+from engine.gate import Allow, Decision, GateQuestion, check_again, check_pause
 from engine.outcomes import verdict_event
 from engine.proposal import Proposal
 from engine.recorded import recorded_events
@@ -17,7 +18,7 @@ from engine.telemetry import Caller
 from events.errors import Conflict
 from events.types import Proposed, StreamEvent
 
-__all__ = ("admit",)
+__all__ = ("admit", "admit_again")
 
 
 async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Caller) -> StreamEvent | None:
@@ -47,3 +48,26 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     flight.settled = True
     runtime.telemetry.not_run(proposed, stopped, caller, began)
     return stopped
+
+
+async def admit_again(
+    runtime: Runtime, proposed: Proposed, definition: Definition, rules: frozenset[str | None]
+) -> Decision:
+    """Ask the gate about a call that was approved: whether something forbids it now that its approvers did not know of.
+
+    :param proposed: with the arguments that would run
+    :param rules: of all its pauses
+    """
+    action = definition.action
+    live = None
+    if action.has_live_gate:
+        live = await ask_tool(runtime, action, definition.member, proposed.arguments, proposed.user_id)
+    question = GateQuestion(
+        client_side=False,
+        requires_approval=action.require_approval,
+        headless=proposed.headless,
+        allowlisted=False,
+        live_gate=action.live_gate,
+        live=live,
+    )
+    return check_again(question, rules)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +19,7 @@ from engine.runtime import Runtime
 from engine.schemas import Prepared
 from engine.settings import Settings
 from events.log import EventLog, LogStatistics
-from events.types import Denied, Executed, Failed, Paused, Proposed
+from events.types import Approved, Denied, Executed, Failed, Paused, Proposed
 from projections.row import AttemptRow
 
 __all__ = ("Engine", "EngineOpening", "EngineStatistics")
@@ -31,10 +33,14 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 
 
 class Engine:
-    """One worker on one journal; made by :meth:`open`."""
+    """One worker on one journal; made by :meth:`open`.
+
+    :ivar log: the journal's log
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self.log: EventLog = runtime.log
 
     def __repr__(self) -> str:
         return f"<Engine {self._runtime.worker} on {self._runtime.log!r}>"
@@ -60,11 +66,6 @@ class Engine:
         """
         return EngineOpening(url, tuple(rows), tuple(tools), tuple(guards), settings or Settings())
 
-    @property
-    def log(self) -> EventLog:
-        """The journal's log."""
-        return self._runtime.log
-
     def statistics(self) -> EngineStatistics:
         """Return a snapshot."""
         return EngineStatistics(self._runtime.worker, self._runtime.log.statistics())
@@ -88,6 +89,86 @@ class Engine:
         from engine.execution import execute
 
         return execute(self._runtime, call, context, prepared, reraise)
+
+    def execute_all(
+        self, calls: Sequence[ToolCall], context: CallContext, prepared: Prepared | None = None
+    ) -> AbstractAsyncContextManager[AsyncIterator[Proposed | Paused | Denied | Executed | Failed]]:
+        """Return an async context manager over a turn's parallel calls; entered, it gives their events as they happen.
+
+        Every Proposed is appended, in list order, before any tool runs. A call that waits or was refused holds up no
+        other. Left early, it closes whatever still runs.
+
+        :raises LogUnavailable: on entering, if a proposal cannot be written (then nothing ran); at the end of the
+            events, if an outcome cannot be
+        """
+        from engine.parallel import ParallelCalls
+
+        return ParallelCalls(self._runtime, calls, context, prepared)
+
+    async def decide(
+        self,
+        key: str,
+        *,
+        approve: bool,
+        by: str,
+        user_id: str | None,
+        comment: str | None = None,
+        arguments: dict[str, Any] | None = None,
+        remember: timedelta | None = None,
+    ) -> Approved | Denied:
+        """Allow or reject a call that waits, and return the decision as recorded; nothing runs by it.
+
+        Of several at the same time exactly one is recorded. Past the deadline the answer is Denied(expired).
+
+        :param by: who decides
+        :param comment: why; of a rejection the model is told
+        :param arguments: run instead of the model's; ``{}`` is an edit too
+        :param remember: allow the like of it without asking, for so long
+        :raises NotFound: if the tenant has no such call
+        :raises Refused: if it does not wait for a decision (the text names its state), or the edit is not valid
+        :raises LogUnavailable: if the decision cannot be written
+        """
+        from engine.decisions import decide
+
+        return await decide(
+            self._runtime,
+            key,
+            approve=approve,
+            by=by,
+            user_id=user_id,
+            comment=comment,
+            arguments=arguments,
+            remember=remember,
+        )
+
+    def resume(
+        self, key: str, context: CallContext
+    ) -> AsyncGenerator[Proposed | Paused | Denied | Executed | Failed, None]:
+        """Return the stream of an approved call that now runs: the one event that this appends, no second Proposed.
+
+        What runs is what was approved. A changed definition asks again (Paused). Of ``context`` only the user and the
+        attachments are read. Close the stream where it may be left early, as with :meth:`execute`.
+
+        :raises NotFound: if the tenant has no such call
+        :raises Refused: if it is not approved, or another worker was faster; the text names its state
+        :raises LogUnavailable: if the claim cannot be written (nothing ran), or the outcome
+        """
+        from engine.resuming import resume
+
+        return resume(self._runtime, key, context)
+
+    def submit_result(
+        self, key: str, result: Any, context: CallContext
+    ) -> AsyncGenerator[Proposed | Paused | Denied | Executed | Failed, None]:
+        """Return the stream of a call that waited for this: its client's result, or the answer its tool asked for.
+
+        :raises NotFound: if the tenant has no such call
+        :raises Refused: if it does not wait for this, or somebody else was faster; the text names its state
+        :raises LogUnavailable: if it cannot be written: the call still waits
+        """
+        from engine.submission import submit_result
+
+        return submit_result(self._runtime, key, result, context)
 
     async def confirm(self, message_id: str, *, user_id: str | None) -> int:
         """Say that the message carrying its calls' results is stored; return how many calls became confirmed.

@@ -12,6 +12,7 @@ import msgspec
 from events.types import DenialReason, PauseType
 
 __all__ = (
+    "TO_CLIENT",
     "Allow",
     "Decision",
     "Deny",
@@ -23,8 +24,8 @@ __all__ = (
     "check_pause",
 )
 
-DENYLIST: Final = "denylist"
-FAILED: Final = "live_gate_failed"
+_DENYLIST: Final = "denylist"
+_FAILED: Final = "live_gate_failed"
 
 
 class LiveAnswer(msgspec.Struct, frozen=True):
@@ -86,6 +87,10 @@ class Pause(msgspec.Struct, frozen=True):
     rule: str
 
 
+TO_CLIENT: Final = Pause("requires_client_execution", "the client executes this tool", "client_tool")
+"""How a call waits that its client executes."""
+
+
 class Deny(msgspec.Struct, frozen=True):
     """The call will not run; ``message`` is for the model."""
 
@@ -118,34 +123,33 @@ def check_pause(question: GateQuestion) -> Decision:
         return _nobody_there("it is executed by a client, and this run has none", "client_tool")
     need = _need(question)
     if need is None or (question.headless and question.allowlisted and not need.forced):
-        return _TO_CLIENT if question.client_side else _RUN
+        return TO_CLIENT if question.client_side else _RUN
     if not question.headless:
         return Pause("awaiting_approval", need.reason, need.rule)
-    if need.rule == DENYLIST:
+    if need.rule == _DENYLIST:
         return _denylisted("and nobody watches this run who could approve it")
     return _nobody_there("it needs a person's approval, and nobody watches this run", need.rule)
 
 
-def check_again(question: GateQuestion, paused_by: str | None) -> Decision:
+def check_again(question: GateQuestion, paused_by: frozenset[str | None]) -> Decision:
     """Decide on a call that a person has approved: whether something forbids it now that they could not know of.
 
-    :param paused_by: the rule of the pause that was approved
+    :param paused_by: the rules of its pauses: what was known
     """
     ruling = question.ruling
     if ruling is not None and ruling.effect == "deny":
         return _forbidden(ruling)
-    if question.live_gate is None or paused_by == DENYLIST:
+    if question.live_gate is None or _DENYLIST in paused_by:
         return _RUN
     live = question.live or _UNASKED
     if live.denylisted:
         return _denylisted("and was not when it was approved")
-    if live.failure is not None and paused_by != FAILED:
-        return Pause("awaiting_approval", live.failure, FAILED)
+    if live.failure is not None and _FAILED not in paused_by:
+        return Pause("awaiting_approval", live.failure, _FAILED)
     return _RUN
 
 
 _RUN: Final = Allow()
-_TO_CLIENT: Final = Pause("requires_client_execution", "the client executes this tool", "client_tool")
 _UNASKED: Final = LiveAnswer(True, failure="its tool was not asked")
 
 
@@ -154,9 +158,9 @@ def _need(question: GateQuestion) -> _Need | None:
     if question.live_gate is not None:
         live = live or _UNASKED
         if live.failure is not None:
-            return _Need(FAILED, live.failure, forced=True)
+            return _Need(_FAILED, live.failure, forced=True)
         if live.denylisted:
-            return _Need(DENYLIST, "its tool's denylist has it: a person must approve it each time", forced=True)
+            return _Need(_DENYLIST, "its tool's denylist has it: a person must approve it each time", forced=True)
     ruling = question.ruling
     if ruling is not None:
         return None if ruling.effect == "allow" else _Need(ruling.rule, ruling.reason)
@@ -172,7 +176,7 @@ def _forbidden(ruling: Ruling) -> Deny:
 
 
 def _denylisted(why: str) -> Deny:
-    return Deny("denylist", DENYLIST, f"This call was not run: its tool's denylist has it, {why}. Go on without it.")
+    return Deny("denylist", _DENYLIST, f"This call was not run: its tool's denylist has it, {why}. Go on without it.")
 
 
 def _nobody_there(why: str, rule: str) -> Deny:

@@ -54,7 +54,12 @@ def verdict_event(proposed: Proposed, verdict: Verdict, limits: Limits) -> Faile
 
 
 def failed(
-    proposed: Proposed, kind: FailureKind, message: str, exception_type: str | None = None, late: bool = False
+    proposed: Proposed,
+    kind: FailureKind,
+    message: str,
+    exception_type: str | None = None,
+    late: bool = False,
+    rule: str | None = None,
 ) -> Failed:
     """Return a Failed of this call; ``message`` is what the model is told, cut after 10,000 characters."""
     text = storable(message)
@@ -64,6 +69,7 @@ def failed(
         message=text if len(text) <= _LONGEST else f"{text[:_LONGEST]}{MARK}",
         exception_type=exception_type,
         late=late,
+        rule=rule,
     )
 
 

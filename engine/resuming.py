@@ -1,0 +1,133 @@
+"""``resume``: a call that was approved runs, on whichever worker claims it; from the log alone (DESIGN 6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from msgspec.structs import replace
+
+from engine.admission import admit_again
+from engine.claim import append_at, claim_and_append, claim_and_run
+from engine.context import CallContext
+from engine.deadlines import deadline_of, is_past
+from engine.decisions import expired
+from engine.definition import Definition, Missing, definition_of, is_client_call
+from engine.flight import Flight
+from engine.gate import TO_CLIENT, Allow, Deny, Pause
+from engine.lease import lease_alive
+from engine.outcomes import denied, digest_as_run, failed, paused, resumed
+from engine.refusals import arguments_text
+from engine.runtime import Runtime
+from engine.standing import Standing, impossible, stand
+from events.types import Approved, Denied, Failed, Paused, StreamEvent
+
+__all__ = ("gone", "resume")
+
+_CHANGED = "the tool's definition has changed since this call was approved"
+_ALTERED = "the arguments are not those that were approved"
+_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
+
+
+async def resume(runtime: Runtime, key: str, context: CallContext) -> AsyncGenerator[StreamEvent, None]:
+    """Run an approved call, and yield the one event that this appends: nothing is proposed a second time.
+
+    What runs is what was approved, byte for byte. Where the tool's definition has changed since, the call waits for a
+    new approval (Paused); past its deadline, or where a rule or denylist forbids it now, it is denied; where its tool
+    is gone, it fails. An idempotent call whose worker died is taken over. Exactly one of several workers gets it.
+
+    :raises NotFound: if the tenant has no such call
+    :raises Refused: if it is not approved, or somebody else was faster; the text names its state
+    :raises LogUnavailable: if the claim cannot be written (nothing ran), or the outcome
+    """
+    yield await _resumed(runtime, await stand(runtime, key, context.user_id), context)
+
+
+async def _resumed(runtime: Runtime, standing: Standing, context: CallContext) -> StreamEvent:
+    match standing.phase:
+        case "approved" if not standing.row.late and standing.approved is not None:
+            return await _approved(runtime, standing, standing.approved, context)
+        case "claimed" if not standing.row.late:
+            return await _taken_over(runtime, standing, context)
+        case "paused:awaiting_approval" if is_past(standing.row.expires_at):
+            return await append_at(runtime, standing, expired(standing))
+        case "paused:awaiting_approval":
+            raise impossible(standing, "resumed", "nobody has approved it")
+        case "paused:requires_client_execution" | "paused:requires_input":
+            raise impossible(standing, "resumed", "what it waits for is given by submit_result")
+        case _:
+            raise impossible(standing, "resumed")
+
+
+async def _approved(runtime: Runtime, standing: Standing, approval: Approved, context: CallContext) -> StreamEvent:
+    if standing.paused is not None and is_past(standing.paused.expires_at):
+        return await append_at(runtime, standing, expired(standing))
+    if is_client_call(runtime, standing.proposed):
+        waits = paused(standing.proposed, TO_CLIENT, deadline_of(TO_CLIENT, runtime.settings.limits))
+        return await claim_and_append(runtime, standing, waits)
+    definition = await definition_of(runtime, standing.proposed)
+    if isinstance(definition, Missing):
+        return await claim_and_append(runtime, standing, gone(standing, definition))
+    asked = _asks_again(runtime, standing, approval, definition)
+    if asked is not None:
+        return await append_at(runtime, standing, asked)
+    problem = runtime.checker.validate(definition.action, standing.proposed.arguments)
+    if problem is not None:
+        text = arguments_text(standing.proposed.llm_name, problem, ())
+        return await claim_and_append(runtime, standing, failed(standing.proposed, "invalid_arguments", text))
+    stopped = await _stopped(runtime, standing, definition)
+    if stopped is not None:
+        return await append_at(runtime, standing, stopped)
+    return await claim_and_run(runtime, standing, definition, context, resumed(standing.proposed, runtime.worker))
+
+
+def gone(standing: Standing, missing: Missing) -> Failed:
+    """Return the end of a call whose tool is not there when it may go on."""
+    return failed(standing.proposed, missing.kind, f"This call was allowed and could not be run: {missing.why}.")
+
+
+def _asks_again(runtime: Runtime, standing: Standing, approval: Approved, definition: Definition) -> Paused | None:
+    """Return the pause of a call that is not what was approved."""
+    if digest_as_run(standing.proposed) != approval.digest:
+        pause = Pause("awaiting_approval", _ALTERED, "arguments_altered")
+    elif definition.fingerprint != approval.fingerprint:
+        pause = Pause("awaiting_approval", _CHANGED, "definition_changed")
+    else:
+        return None
+    event = paused(standing.proposed, pause, deadline_of(pause, runtime.settings.limits))
+    return replace(event, old_fingerprint=approval.fingerprint, new_fingerprint=definition.fingerprint)
+
+
+async def _stopped(runtime: Runtime, standing: Standing, definition: Definition) -> Paused | Denied | None:
+    match await admit_again(runtime, standing.proposed, definition, standing.rules):
+        case Allow():
+            return None
+        case Pause() as pause:
+            return paused(standing.proposed, pause, deadline_of(pause, runtime.settings.limits))
+        case Deny() as deny:
+            return denied(standing.proposed, deny)
+
+
+async def _taken_over(runtime: Runtime, standing: Standing, context: CallContext) -> StreamEvent:
+    """Run an idempotent call of a dead worker again; what may not be run is closed, for what it did is not known."""
+    row = standing.row
+    own = row.worker == runtime.worker
+    if runtime.flights.another(Flight(standing.proposed)) if own else await lease_alive(runtime.log.store, row.worker):
+        raise impossible(standing, "resumed", "a live worker runs it")
+    if not row.idempotent:
+        raise impossible(standing, "resumed", "its worker is gone, and it may have had its effect; run reconcile")
+    dead_worker = None if own else row.worker
+    definition = await definition_of(runtime, standing.proposed)
+    if isinstance(definition, Missing) or not await _as_harmless(runtime, standing, definition):
+        return await append_at(
+            runtime, standing, failed(standing.proposed, "orphaned", _ORPHANED), dead_worker=dead_worker
+        )
+    claim = resumed(standing.proposed, runtime.worker, takeover=True)
+    return await claim_and_run(runtime, standing, definition, context, claim, dead_worker)
+
+
+async def _as_harmless(runtime: Runtime, standing: Standing, definition: Definition) -> bool:
+    """Tell whether a call is still the one that was allowed, is still idempotent, and is not forbidden by now."""
+    allowed = standing.row.fingerprint if standing.approved is None else standing.approved.fingerprint
+    if not definition.action.idempotent or definition.fingerprint != allowed:
+        return False
+    return await _stopped(runtime, standing, definition) is None
