@@ -1,0 +1,339 @@
+"""Traces and metrics: one span per call, never current between the events, ended once (OTEL, CASES OTEL-01)."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from engine import CallContext, Engine
+from events import Executed, Failed, Proposed
+from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, row_of, staged, staged_engine, tool_of
+from tests.shape import ROOT
+
+__all__ = ()
+
+pytestmark = pytest.mark.anyio
+
+OK = {"type": "object", "properties": {"how": {"type": "string"}}}
+
+
+class Station:
+    """What was exported: spans, and metrics."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.reader = InMemoryMetricReader()
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        trace.set_tracer_provider(provider)
+        metrics.set_meter_provider(MeterProvider(metric_readers=[self.reader]))
+        self.tracer = trace.get_tracer("the agent")
+
+    def spans(self) -> list[ReadableSpan]:
+        """Return the finished spans of calls since the last time."""
+        found = [span for span in self.exporter.get_finished_spans() if span.name.startswith("execute_tool")]
+        self.exporter.clear()
+        return found
+
+    def points(self, name: str) -> list[Any]:
+        """Return the data points of one metric."""
+        data = self.reader.get_metrics_data()
+        return [
+            point
+            for resource in (data.resource_metrics if data else ())
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            if metric.name == name
+            for point in metric.data.data_points
+        ]
+
+
+@pytest.fixture(scope="session")
+def only_station() -> Station:
+    """The process's one tracer and one meter: OpenTelemetry takes no second."""
+    return Station()
+
+
+@pytest.fixture
+def station(only_station: Station, caplog: pytest.LogCaptureFixture) -> Iterator[Station]:
+    """A station without spans; at the end, OpenTelemetry has had nothing to complain about."""
+    only_station.exporter.clear()
+    yield only_station
+    assert [record for record in caplog.records if record.name.startswith("opentelemetry")] == []
+
+
+async def behaves(how: str = "well") -> Any:
+    match how:
+        case "badly":
+            return {"error": "no"}
+        case "raises":
+            raise LookupError("boom")
+        case "hangs":
+            await anyio.sleep_forever()
+    await checkpoint()
+    return "fine"
+
+
+@asynccontextmanager
+async def traced(url: str, **facts: Any) -> AsyncIterator[Engine]:
+    async with staged(url, behaves, parameters=OK, **facts) as engine:
+        yield engine
+
+
+async def test_one_span_per_call_a_child_of_its_callers(station: Station, journal_url: str) -> None:
+    context = CallContext(user_id="u", message_id="m", conversation_id="k", agent_id="a", tool_ids=("t1",))
+    async with traced(journal_url) as engine:
+        with station.tracer.start_as_current_span("agent") as agent:
+            proposed, executed = await events_of(engine, call({}), context)
+        (span,) = station.spans()
+        own = span.get_span_context()
+        assert own is not None
+        assert (span.name, span.kind) == ("execute_tool bump", SpanKind.INTERNAL)
+        assert span.parent is not None
+        assert span.parent.span_id == agent.get_span_context().span_id
+        assert own.trace_id == agent.get_span_context().trace_id
+        assert dict(span.attributes or {}) == {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "bump",
+            "gen_ai.tool.call.id": "c1",
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.description": "It bumps.",
+            "gen_ai.conversation.id": "k",
+            "gen_ai.agent.id": "a",
+            "calljournal.key": "m:c1",
+            "calljournal.gate.decision": "allow",
+            "calljournal.status": "executed",
+            "calljournal.position": executed.position,
+        }
+        assert span.status.status_code is StatusCode.UNSET
+        # The log keeps where the call came from.
+        assert isinstance(proposed, Proposed)
+        assert proposed.traceparent == f"00-{own.trace_id:032x}-{span.parent.span_id:016x}-01"
+        assert (await row_of(engine)).traceparent == proposed.traceparent
+
+
+async def test_the_parent_is_who_made_the_call_whatever_is_current_later(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url) as engine, aclosing(engine.execute(call({}), CONTEXT)) as stream:
+        with station.tracer.start_as_current_span("agent") as agent:
+            await anext(stream)
+        with station.tracer.start_as_current_span("something else"):
+            await anext(stream)
+        (span,) = station.spans()
+        assert span.parent is not None
+        assert span.parent.span_id == agent.get_span_context().span_id
+
+
+async def test_without_a_caller_it_is_a_root(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url) as engine:
+        proposed, _ = await events_of(engine, call({}))
+        (span,) = station.spans()
+        assert span.parent is None
+        assert isinstance(proposed, Proposed)
+        assert proposed.traceparent is None
+        assert (await row_of(engine)).traceparent is None
+
+
+async def test_it_is_current_in_the_tool_and_never_between_the_events(station: Station, sqlite_url: str) -> None:
+    seen: list[str] = []
+
+    def name_of_current() -> str:
+        return str(getattr(trace.get_current_span(), "name", "none"))
+
+    async def looks() -> str:
+        seen.append(name_of_current())
+        await checkpoint()
+        seen.append(name_of_current())
+        return ""
+
+    def looks_in_a_thread() -> str:
+        seen.append(name_of_current())
+        return ""
+
+    tools = [tool_of(looks, name="one", action="one"), tool_of(looks_in_a_thread, name="two", action="two")]
+    async with staged_engine(sqlite_url, *tools) as engine:
+        with station.tracer.start_as_current_span("agent"):
+            for name in ("one", "two"):
+                async with aclosing(engine.execute(call(name=name, call_id=name), CONTEXT)) as stream:
+                    async for _ in stream:
+                        assert name_of_current() == "agent"
+                assert name_of_current() == "agent"
+    assert seen == ["execute_tool one"] * 2 + ["execute_tool two"]
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "status"),
+    [("badly", "tool_error", "executed"), ("raises", "LookupError", "failed"), ("hangs", "timeout", "failed")],
+)
+async def test_errors_are_errors(station: Station, sqlite_url: str, how: str, error: str, status: str) -> None:
+    async with traced(sqlite_url, timeout=0.05) as engine:
+        await events_of(engine, call({"how": how}))
+        (span,) = station.spans()
+        assert span.status.status_code is StatusCode.ERROR
+        attributes = dict(span.attributes or {})
+        assert (attributes["error.type"], attributes["calljournal.status"]) == (error, status)
+        # What a tool says may be anything: it stays out of the trace.
+        assert "boom" not in str(attributes) + str(span.status.description) + str(span.events)
+
+
+async def test_waiting_and_denial_are_no_errors(station: Station, sqlite_url: str) -> None:
+    headless = CallContext(user_id="u", message_id="h", headless=True)
+    async with traced(sqlite_url, metadata={"require_approval": True}) as engine:
+        for context, decision, status in ((CONTEXT, "pause", "paused"), (headless, "deny", "denied")):
+            await events_of(engine, call({}), context)
+            (span,) = station.spans()
+            attributes = dict(span.attributes or {})
+            assert span.status.status_code is StatusCode.UNSET
+            assert attributes["calljournal.gate.decision"] == decision
+            assert attributes["calljournal.gate.rule"] == "require_approval"
+            assert attributes["calljournal.status"] == status
+
+
+async def test_a_repetition_of_what_has_ended_is_no_new_span(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url) as engine:
+        for _ in range(3):
+            await events_of(engine, call({}))
+        assert len(station.spans()) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_case_otel_01_streams_that_are_left(
+    station: Station, sqlite_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with traced(sqlite_url) as engine:
+
+        def stream_of(number: int, how: str = "well") -> Any:
+            return engine.execute(call({"how": how}, call_id=f"c{number}"), CONTEXT)
+
+        async def dropped(count: int, number: int) -> None:
+            async for _ in stream_of(number):
+                count -= 1
+                if not count:
+                    break
+
+        async def closed_elsewhere(count: int, number: int) -> None:
+            stream = stream_of(number)
+            for _ in range(count):
+                await anext(stream)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stream.aclose)
+
+        async def driven_by_several_tasks(_count: int, number: int) -> None:
+            stream = stream_of(number)
+
+            async def step() -> None:
+                await anext(stream)
+
+            for _ in range(2):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(step)
+            await stream.aclose()
+
+        async def cancelled(_count: int, number: int) -> None:
+            with anyio.move_on_after(0.05):
+                async with aclosing(stream_of(number, "hangs")) as stream:
+                    async for _ in stream:
+                        pass
+
+        number = 0
+        with station.tracer.start_as_current_span("agent") as agent:
+            for leave in (dropped, closed_elsewhere, driven_by_several_tasks, cancelled):
+                for count in (1, 2):
+                    number += 1
+                    await leave(count, number)
+                    gc.collect()
+                    with anyio.fail_after(5):
+                        while (await row_of(engine, f"m:c{number}")).status == "proposed":
+                            await checkpoint()
+                    assert trace.get_current_span() is agent
+        spans = station.spans()
+        # Those left after the first event never came to "may run".
+        assert len(spans) == number - 2
+        ids = [span.context.span_id for span in spans if span.context is not None]
+        assert len(set(ids)) == len(spans)
+        assert {
+            span.attributes["error.type"] for span in spans if span.attributes and "error.type" in span.attributes
+        } == {"cancelled"}
+    assert [record for record in caplog.records if record.name == "opentelemetry.context"] == []
+
+
+async def test_two_streams_closed_crosswise(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url) as engine:
+        with station.tracer.start_as_current_span("agent") as agent:
+            one = engine.execute(call({}, call_id="c1"), CONTEXT)
+            two = engine.execute(call({}, call_id="c2"), CONTEXT)
+            await anext(one)
+            await anext(two)
+            await anext(one)
+            await anext(two)
+            await one.aclose()
+            assert trace.get_current_span() is agent
+            await two.aclose()
+            assert trace.get_current_span() is agent
+        assert len(station.spans()) == 2
+
+
+async def test_metrics(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url, timeout=0.05) as engine:
+        before = {
+            name: totals(station.points(name)) for name in ("calljournal.transitions", "gen_ai.execute_tool.duration")
+        }
+        for number, how in enumerate(("well", "badly", "raises", "hangs")):
+            await events_of(engine, call({"how": how}, call_id=f"c{number}"))
+        for number in range(3):
+            failed = await outcome_of(engine, call(name=f"invented {number}", call_id=f"i{number}"))
+            assert isinstance(failed, Failed)
+        assert isinstance(await outcome_of(engine, call({}, call_id="b"), bare), Executed)
+        transitions = difference(totals(station.points("calljournal.transitions")), before["calljournal.transitions"])
+        own, unknown = ("counter", "bump"), ("unknown", "unknown")
+        assert transitions == {
+            (("action", own[1]), ("status", "proposed"), ("tool", own[0])): 5,
+            (("action", own[1]), ("status", "executed"), ("tool", own[0])): 3,
+            (("action", own[1]), ("status", "confirmed"), ("tool", own[0])): 1,
+            (("action", own[1]), ("status", "failed"), ("tool", own[0])): 2,
+            (("action", unknown[1]), ("status", "proposed"), ("tool", unknown[0])): 3,
+            (("action", unknown[1]), ("status", "failed"), ("tool", unknown[0])): 3,
+        }
+        points = station.points("gen_ai.execute_tool.duration")
+        durations = difference(totals(points), before["gen_ai.execute_tool.duration"])
+        outcomes = {dict(labels)["outcome"]: count for labels, count in durations.items()}
+        assert outcomes == {"completed": 2, "error": 1, "exception": 1, "timeout": 1}
+        allowed = {"tool", "action", "status", "outcome"}
+        for name in ("calljournal.transitions", "gen_ai.execute_tool.duration", "calljournal.append.duration"):
+            assert {label for point in station.points(name) for label in point.attributes} <= allowed
+        assert station.points("calljournal.append.batch_size")
+
+
+def totals(points: list[Any]) -> dict[Any, int]:
+    """Return how often each set of labels was counted."""
+    return {tuple(sorted(point.attributes.items())): getattr(point, "count", None) or point.value for point in points}
+
+
+def difference(now: dict[Any, int], before: dict[Any, int]) -> dict[Any, int]:
+    found = {labels: count - before.get(labels, 0) for labels, count in now.items()}
+    return {labels: count for labels, count in found.items() if count}
+
+
+def test_the_sdk_is_nobodys_to_import() -> None:
+    script = "import sys, engine, engine.execution; print([name for name in sys.modules if name.startswith('opentelemetry.sdk')])"
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT, stdin=subprocess.DEVNULL
+    )
+    assert run.stdout.strip() == "[]"
