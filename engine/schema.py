@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, MetaData, Table, Text
 
 from events.schema import Key, Utc
 
-__all__ = ("HEAD", "metadata", "note_history", "notes")
+__all__ = ("EPOCH", "HEAD", "metadata", "note_history", "notes", "policy_epoch", "policy_rules")
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -38,3 +38,41 @@ note_history = Table(
     Column("by_call", Text),
 )
 """What a note said at each version, and which call wrote it."""
+
+policy_rules = Table(
+    "policy_rules",
+    metadata,
+    Column("tenant", Key(), primary_key=True),
+    Column("id", Key(), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("verdict", Key(), nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("expires_at", Utc),
+    Column("decision", Text),
+    Column("created_at", Utc, nullable=False),
+    Column("created_by", Text),
+    Column("retired_at", Utc),
+    Column("retired_by", Text),
+    CheckConstraint("verdict IN ('allow', 'ask', 'deny')", name="policy_rules_verdict"),
+)
+"""Operators' rules, every version of each; ``retired_at`` says since when a version holds no more. ``tenant`` is ``*``
+for rules that hold for every tenant, which no encoded tenant is. ``definition`` is what a rule matches, as JSON."""
+
+Index(
+    "policy_rules_current",
+    policy_rules.c.tenant,
+    sqlite_where=policy_rules.c.retired_at.is_(None),
+    postgresql_where=policy_rules.c.retired_at.is_(None),
+)
+
+policy_epoch = Table(
+    "policy_epoch",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="policy_epoch_one"),
+)
+"""One row with one number: how often rules have changed. Every commit reads it, so that no worker needs a timer."""
+
+EPOCH = "SELECT epoch FROM policy_epoch"

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError
 from events.errors import SchemaMismatch
 from events.schema import HEAD, schemas
 
-__all__ = ("APPLICATION_ID", "EVENTS_CHAIN", "Chain", "check", "upgrade")
+__all__ = ("APPLICATION_ID", "EVENTS_CHAIN", "Chain", "check", "epoch_of", "upgrade")
 
 APPLICATION_ID = 0x434A4E4C
 """SQLite's ``PRAGMA application_id`` of our files: "CJNL"."""
@@ -34,10 +34,13 @@ class Chain(msgspec.Struct, frozen=True):
 
     :ivar package: the package whose ``migrations`` folder has the scripts, e.g. ``events``
     :ivar head: the newest revision this release knows; digits of equal width, so that they sort as text
+    :ivar epoch: SQL of one number that is read along with every commit; raising it tells all writers that something
+        has changed which they keep in memory
     """
 
     package: str
     head: str
+    epoch: str | None = None
 
     @property
     def version_table(self) -> str:
@@ -53,6 +56,11 @@ class _Standing(msgspec.Struct, frozen=True):
 
 
 EVENTS_CHAIN = Chain("events", HEAD)
+
+
+def epoch_of(chains: Sequence[Chain]) -> str | None:
+    """Return the SQL of the one epoch that a set of chains has; None if none has one."""
+    return next((chain.epoch for chain in chains if chain.epoch is not None), None)
 
 
 def check(connection: Connection, chains: Sequence[Chain]) -> None:

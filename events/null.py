@@ -21,6 +21,7 @@ class NullStore:
     """Accepts every append, gives rising positions, and forgets."""
 
     dialect = "null"
+    epoch = 0
 
     def __init__(self) -> None:
         self._position = 0

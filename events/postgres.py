@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy
 
 from events.bridge import Bridge, open_bridge
-from events.migration import Chain, check, upgrade
+from events.migration import Chain, check, epoch_of, upgrade
 from events.postgres_committer import Committer
 from events.postgres_connection import Address, is_pooled
 from events.postgres_pool import Pool
@@ -61,6 +61,11 @@ class PostgresStore:
 
     def __repr__(self) -> str:
         return f"<PostgresStore {self._address.place}{' closed' if self._closed else ''}>"
+
+    @property
+    def epoch(self) -> int:
+        """See ``Store.epoch``."""
+        return self._connections.committer.epoch
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """See ``Store.commit``. A lost connection is replaced and the units sent again for 5 s."""
@@ -172,7 +177,9 @@ async def open_postgres(url: str, projection: InlineProjection, chains: Sequence
 async def _connect(address: Address, projection: InlineProjection, chains: Sequence[Chain]) -> _Connections:
     address = msgspec.structs.replace(address, pooled=await is_pooled(address))
     pool = Pool(address)
-    connections = _Connections(Committer(address, projection), pool, Wake(address, listens=not address.pooled))
+    connections = _Connections(
+        Committer(address, projection, epoch_of(chains)), pool, Wake(address, listens=not address.pooled)
+    )
     try:
         await pool.run(check, chains)
         await connections.committer.connection()

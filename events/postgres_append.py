@@ -17,15 +17,19 @@ _NO_GUARD = (None, None, False, False)
 
 
 class AppendCall:
-    """Calls the projection's append function. Pure: it knows arrays and rows, no connection."""
+    """Calls the projection's append function. Pure: it knows arrays and rows, no connection.
 
-    def __init__(self, projection: InlineProjection) -> None:
+    :param epoch: SQL of a number that comes back with every batch
+    """
+
+    def __init__(self, projection: InlineProjection, epoch: str | None = None) -> None:
         columns = projection.insert_columns
         self._width = len(columns)
         self._places = tuple([columns.index(name) for name in projection.update_columns])
         count = 1 + _APPEND_ARRAYS + self._width + _EVENT_ARRAYS + _PAYLOAD_ARRAYS
         marks = ", ".join(f"${number}" for number in range(1, count + 1))
-        self.statement = f"SELECT * FROM {projection.postgres_function}({marks})"  # noqa: S608
+        # The epoch's subselect has the statement's own snapshot: what was committed before it was sent is seen.
+        self.statement = f"SELECT *, ({epoch or 0}) AS epoch FROM {projection.postgres_function}({marks})"  # noqa: S608
 
     def arguments(self, appends: Sequence[StreamAppend], together: bool) -> list[Any]:
         """Return the function's arguments; ``together``: all appends or none."""
@@ -58,6 +62,10 @@ class AppendCall:
         for place, value in zip(self._places, values, strict=True):
             row[place] = value
         return row
+
+    def epoch(self, record: Any) -> int:
+        """Return the epoch that came with an answer."""
+        return int(record["epoch"] or 0)
 
     def verdicts(self, appends: Sequence[StreamAppend], record: Any) -> list[Appended | Refusal]:
         """Return one verdict per append, from the function's only row.

@@ -39,11 +39,15 @@ class _Failed(Exception):
 
 
 class Committer:
-    """Sends batches to the append function, one at a time."""
+    """Sends batches to the append function, one at a time.
 
-    def __init__(self, address: Address, projection: InlineProjection) -> None:
+    :ivar epoch: the epoch as the newest batch saw it
+    """
+
+    def __init__(self, address: Address, projection: InlineProjection, epoch: str | None = None) -> None:
+        self.epoch = 0
         self._address = address
-        self._append = AppendCall(projection)
+        self._append = AppendCall(projection, epoch)
         self._connection: asyncpg.Connection | None = None
         self._lock = anyio.Lock(fast_acquire=True)
 
@@ -83,7 +87,9 @@ class Committer:
         pause = 0.01
         while True:
             try:
-                return self._append.verdicts(appends, await self._run(arguments))
+                record = await self._run(arguments)
+                self.epoch = self._append.epoch(record)
+                return self._append.verdicts(appends, record)
             except Exception as error:
                 if not self._worth_another(error) or anyio.current_time() + pause > deadline:
                     raise self._described(error) from error

@@ -18,7 +18,7 @@ import sqlalchemy
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from events.errors import LogUnavailable, SchemaMismatch
-from events.migration import Chain, upgrade
+from events.migration import Chain, epoch_of, upgrade
 from events.sqlite_lane import Lane
 from events.sqlite_writer import SqliteWriter
 from events.store import InlineProjection, Unit, Verdict
@@ -67,10 +67,12 @@ class SqliteStore:
 
     dialect = "sqlite"
 
-    def __init__(self, path: str, connection: sqlite3.Connection, projection: InlineProjection) -> None:
+    def __init__(
+        self, path: str, connection: sqlite3.Connection, projection: InlineProjection, epoch: str | None = None
+    ) -> None:
         self.path = path
         self._connection = connection
-        self._writer = SqliteWriter(connection, projection)
+        self._writer = SqliteWriter(connection, projection, epoch)
         self._lane = Lane()
         self._write_engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
         self._memory = path == ":memory:"
@@ -83,6 +85,11 @@ class SqliteStore:
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self.path}{' closed' if self._closed else ''}>"
+
+    @property
+    def epoch(self) -> int:
+        """See ``Store.epoch``."""
+        return self._writer.epoch
 
     async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
         """See ``Store.commit``."""
@@ -243,7 +250,7 @@ async def open_sqlite(path: str, projection: InlineProjection, chains: Sequence[
     :raises SchemaMismatch: if it belongs to another application, or to a newer release that this one cannot serve
     """
     connection, _ = await _prepared(path, chains)
-    return SqliteStore(path, connection, projection)
+    return SqliteStore(path, connection, projection, epoch_of(chains))
 
 
 async def migrate_sqlite(path: str, chains: Sequence[Chain]) -> list[str]:

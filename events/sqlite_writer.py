@@ -37,9 +37,15 @@ _NOWHERE = (None, None)
 
 
 class SqliteWriter:
-    """Applies batches on one connection. Not thread safe: its store calls it from one thread only."""
+    """Applies batches on one connection. Not thread safe: its store calls it from one thread only.
 
-    def __init__(self, connection: sqlite3.Connection, projection: InlineProjection) -> None:
+    :param epoch: SQL of a number that is read with every batch
+    :ivar epoch: that number, as the newest batch saw it
+    """
+
+    def __init__(self, connection: sqlite3.Connection, projection: InlineProjection, epoch: str | None = None) -> None:
+        self.epoch = 0
+        self._read_epoch = epoch
         self._connection = connection
         self._forms = RowForms(projection)
         self._table = projection.table
@@ -55,12 +61,20 @@ class SqliteWriter:
             batch = SqliteBatch(self._forms, connection.execute(LAST_POSITION).fetchone()[0])
             singles = iter(self._write([unit[0] for unit in units if len(unit) == 1], batch))
             verdicts = [(next(singles),) if len(unit) == 1 else self._unit(unit, batch) for unit in units]
+            epoch = self._epoch()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        self.epoch = epoch
         return verdicts
+
+    def _epoch(self) -> int:
+        if self._read_epoch is None:
+            return 0
+        found = self._connection.execute(self._read_epoch).fetchone()
+        return int(found[0]) if found else 0
 
     def _unit(self, unit: Unit, before: SqliteBatch) -> Verdict:
         batch = before.following()

@@ -164,6 +164,14 @@ class Store(Protocol):
         """``sqlite``, ``postgresql`` or ``null``."""
         ...
 
+    @property
+    def epoch(self) -> int:
+        """The chains' epoch (see ``migration.Chain``) as the newest commit of this store saw it; 0 before the first.
+
+        Whatever raised it before an append was begun is seen once that append has returned.
+        """
+        ...
+
     async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """Write the units in one transaction, each accepted or refused for itself; no stream occurs twice.
 

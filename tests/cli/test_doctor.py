@@ -25,7 +25,7 @@ def test_a_sound_journal(called: Called, database_url: str) -> None:
     done = called("doctor", "--database", database_url)
     assert (done.code, done.err, faults(done.lines)) == (0, "", [])
     messages = {line["subject"]: line["message"] for line in done.lines}
-    assert messages["schema"] == "engine 0001, events 0001, projections 0001"
+    assert messages["schema"] == "engine 0002, events 0001, projections 0001"
     assert messages["writing"]
     durable = "synchronous=full" if database_url.startswith("sqlite") else "fsync=on, synchronous_commit=on"
     assert durable in messages["durability"]

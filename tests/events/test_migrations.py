@@ -31,7 +31,7 @@ from projections.attempts import AttemptsProjection
 from projections.migration import PROJECTIONS_CHAIN
 from tests.postgres_server import PASSWORD, PostgresServer
 
-ALL = ["events:0001", "projections:0001", "engine:0001"]
+ALL = ["events:0001", "projections:0001", "engine:0001", "engine:0002"]
 METADATA = (events.schema.metadata, projections.schema.metadata, engine.schema.metadata)
 
 
@@ -148,7 +148,7 @@ def test_a_newer_incompatible_schema_is_refused(
 
 def test_an_older_schema_is_brought_up(connection: sa.Connection) -> None:
     upgrade(connection, [EVENTS_CHAIN, PROJECTIONS_CHAIN])
-    assert upgrade(connection, CHAINS) == ["engine:0001"]
+    assert upgrade(connection, CHAINS) == ["engine:0001", "engine:0002"]
 
 
 def test_a_foreign_sqlite_file_is_refused_and_unchanged(path: Path, connection: sa.Connection) -> None:
@@ -240,10 +240,10 @@ async def test_postgres_is_never_migrated_by_opening_it(empty_postgres_url: str)
 async def test_a_newer_postgres_is_refused_or_used(postgres_url: str) -> None:
     store = await open_postgres(postgres_url, AttemptsProjection(), CHAINS)
     newer = sa.update(schemas).where(schemas.c.package == "engine")
-    await store.write([newer.values(revision="0003", compatible="0001")])
+    await store.write([newer.values(revision="0009", compatible="0001")])
     await store.aclose()
     store = await open_postgres(postgres_url, AttemptsProjection(), CHAINS)
-    await store.write([newer.values(compatible="0002")])
+    await store.write([newer.values(compatible="0008")])
     await store.aclose()
     with pytest.raises(SchemaMismatch, match="made by a newer calljournal"):
         await open_postgres(postgres_url, AttemptsProjection(), CHAINS)
