@@ -6,8 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import anyio
@@ -35,12 +34,15 @@ class Child:
         command = [sys.executable, "-m", "tests.crash.writer", url, backend, name, str(calls)]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.acknowledged: list[str] = []
-        assert self._out.readline() == b"ready\n"
 
     @property
     def _out(self) -> IO[bytes]:
         assert self.process.stdout is not None
         return self.process.stdout
+
+    def get_ready(self) -> None:
+        """Wait until it has opened the log."""
+        assert self._out.readline() == b"ready\n"
 
     def begin(self) -> None:
         """Let it append."""
@@ -75,6 +77,7 @@ class Child:
 def child(url: str, backend: str, name: str, calls: int = 1_000_000) -> Iterator[Child]:
     process = Child(url, backend, name, calls)
     try:
+        process.get_ready()
         yield process
     finally:
         process.close()
@@ -156,13 +159,13 @@ async def tail(log: EventLog, until: anyio.Event, seen: list[int]) -> None:
 
 @pytest.mark.parametrize("calls", [150, pytest.param(3000, marks=pytest.mark.soak)])
 async def test_processes_that_want_the_same_keys_and_a_reader_that_misses_nothing(
-    database_url: str, anyio_backend: str, calls: int, tmp_path: Path
+    database_url: str, anyio_backend: str, calls: int
 ) -> None:
     seen: list[int] = []
     ended = anyio.Event()
     async with opened(database_url) as log:
-        writers = [Child(database_url, anyio_backend, "c", calls) for _ in range(WRITERS)]
-        try:
+        with ExitStack() as stack:
+            writers = [stack.enter_context(child(database_url, anyio_backend, "c", calls)) for _ in range(WRITERS)]
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(tail, log, ended, seen)
                 for writer in writers:
@@ -170,9 +173,8 @@ async def test_processes_that_want_the_same_keys_and_a_reader_that_misses_nothin
                 for writer in writers:
                     await anyio.to_thread.run_sync(writer.listen)
                 ended.set()
-        finally:
             for writer in writers:
-                writer.close()
+                writer.process.wait()
         assert [writer.process.returncode for writer in writers] == [0] * WRITERS
         acknowledged = [name for writer in writers for name in writer.acknowledged]
         await assert_recorded_once(log, acknowledged)
