@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 
 from events.errors import Refused
-from events.store import Appended, Unit, Verdict
+from events.store import Appended, Outcome, Unit
 
 __all__ = ("NullStore",)
 
@@ -29,7 +29,7 @@ class NullStore:
     def __repr__(self) -> str:
         return f"<NullStore at {self._position}>"
 
-    async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """See ``Store.commit``; nothing is stored."""
         await anyio.lowlevel.checkpoint()
         moment = datetime.now(UTC)

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, insert, select, update
+from sqlalchemy import ColumnElement, Select, insert, select, type_coerce, update
+from sqlalchemy.types import NullType
 
 from events.codec import Codec
 from events.errors import LogUnavailable
 from events.keys import tenant_of
+from events.records import moment_of
 from events.schema import checkpoints, events, payloads, streams
 from events.store import Store
 from events.subscription import Subscription
@@ -24,7 +26,8 @@ _COLUMNS = (
     events.c.position,
     events.c.key,
     events.c.version,
-    events.c.recorded_at,
+    # As the driver gives it: a conversion per row would cost more than the rest of the row.
+    type_coerce(events.c.recorded_at, NullType()),
     events.c.tenant,
     events.c.type,
     events.c.schema_version,
@@ -45,10 +48,8 @@ async def read_log(log: Readable, after: int, tenant: str | None) -> AsyncIterat
     head = await log.store.head()
     while after < head:
         rows = await log.store.read(_page(after, head, tenant))
-        for row in rows:
-            recorded = decoded(log.codec, row)
-            if recorded is not None:
-                yield recorded
+        for recorded in decoded(log.codec, rows):
+            yield recorded
         if len(rows) < PAGE:
             return
         after = rows[-1][0]
@@ -61,33 +62,34 @@ def _page(after: int, head: int, tenant: str | None) -> Select[Any]:
     return select(*_COLUMNS).where(condition).order_by(events.c.position).limit(PAGE)
 
 
-def decoded(codec: Codec, row: Any) -> Recorded[ToolEvent] | None:
-    """Return a row as Recorded; None where this release does not know its kind or version.
+def decoded(codec: Codec, rows: Sequence[Any]) -> list[Recorded[ToolEvent]]:
+    """Return rows as Recorded, without those whose kind or version this release does not know.
 
-    :raises LogUnavailable: if the row's text is damaged
+    :raises LogUnavailable: if a row's text is damaged
     """
-    position, key, version, recorded_at, tenant, kind, schema_version, data = row
-    try:
-        event = codec.decode(kind, schema_version, data, position)
-    except msgspec.DecodeError as error:
-        raise LogUnavailable(
-            f"the log is damaged at position {position} ({error}); run verify, then restore from a backup"
-        ) from error
-    if event is None:
-        return None
-    return Recorded(
-        position=position, key=key, version=version, recorded_at=recorded_at, user_id=tenant_of(tenant), event=event
-    )
+    found: list[Recorded[ToolEvent]] = []
+    for position, key, version, recorded_at, tenant, kind, schema_version, data in rows:
+        try:
+            event = codec.decode(kind, schema_version, data, position)
+            moment = moment_of(recorded_at)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise LogUnavailable(
+                f"the log is damaged at position {position} ({error}); run verify, then restore from a backup"
+            ) from error
+        if event is not None:
+            user_id = tenant_of(tenant)
+            found.append(
+                Recorded(position=position, key=key, version=version, recorded_at=moment, user_id=user_id, event=event)
+            )
+    return found
 
 
 async def read_one_stream(log: Readable, key: str, tenant: str) -> AsyncIterator[Recorded[ToolEvent]]:
     """Yield one stream's events in order."""
     stream = select(streams.c.stream).where(streams.c.tenant == tenant, streams.c.key == key).scalar_subquery()
     statement = select(*_COLUMNS).where(events.c.stream == stream).order_by(events.c.version)
-    for row in await log.store.read(statement):
-        recorded = decoded(log.codec, row)
-        if recorded is not None:
-            yield recorded
+    for recorded in decoded(log.codec, await log.store.read(statement)):
+        yield recorded
 
 
 async def payload_content(log: Readable, digest: str, tenant: str) -> str | None:
@@ -105,8 +107,7 @@ def subscription(log: Readable, name: str | None, after: int) -> Subscription:
         if head <= position:
             return (), position
         rows = await log.store.read(_page(position, head, None))
-        found = [recorded for row in rows if (recorded := decoded(log.codec, row)) is not None]
-        return found, rows[-1][0] if len(rows) == PAGE else head
+        return decoded(log.codec, rows), rows[-1][0] if len(rows) == PAGE else head
 
     async def load(checkpoint: str) -> int | None:
         rows = await log.store.read(select(checkpoints.c.position).where(checkpoints.c.name == checkpoint))
