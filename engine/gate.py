@@ -45,11 +45,13 @@ class Ruling(msgspec.Struct, frozen=True):
 
     :ivar rule: names the rule in the event
     :ivar reason: for people, and for the model where the call is denied
+    :ivar forced: no allowlist opens it
     """
 
     effect: Literal["allow", "ask", "deny"]
     rule: str
     reason: str
+    forced: bool = False
 
 
 class GateQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +165,7 @@ def _need(question: GateQuestion) -> _Need | None:
             return _Need(_DENYLIST, "its tool's denylist has it: a person must approve it each time", forced=True)
     ruling = question.ruling
     if ruling is not None:
-        return None if ruling.effect == "allow" else _Need(ruling.rule, ruling.reason)
+        return None if ruling.effect == "allow" else _Need(ruling.rule, ruling.reason, ruling.forced)
     if question.requires_approval and question.live_gate != "replaces":
         return _Need("require_approval", "a person must approve this call")
     if live is not None and live.needs_approval:
