@@ -1,0 +1,99 @@
+"""A claimed call whose worker died: run again if that is as good as once, else left to be closed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from sqlalchemy import delete
+
+from engine import CallContext, Engine, ToolContext
+from events import Executed, Failed, Refused, Resumed
+from events.schema import leases
+from tests.engine.gating import APPROVED_FIRST, NUMBER, paused, resumed
+from tests.engine.staging import call, proved, row_of, staged_engine, stream_of, tool_of
+
+__all__ = ()
+
+pytestmark = pytest.mark.anyio
+
+approve = partial(Engine.decide, approve=True, by="alice", user_id="u")
+
+
+async def declare_dead(engine: Engine) -> None:
+    """Take an engine's lease away: as if it had been silent for half a minute."""
+    await engine.log.store.write([delete(leases).where(leases.c.worker == engine.statistics().worker)])
+
+
+class Slow:
+    """A tool that is held open, then runs on."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+        self.held = anyio.Event()
+        self.open = anyio.Event()
+
+    async def run(self, context: ToolContext) -> str:
+        self.runs.append(context.idempotency_key)
+        if len(self.runs) == 1:
+            self.held.set()
+            await self.open.wait()
+        return "done"
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_only_an_idempotent_call_of_a_dead_worker_is_taken_over(journal_url: str, idempotent: bool) -> None:
+    slow = Slow()
+    tool = tool_of(slow.run, wants_context=True, idempotent=idempotent, metadata=APPROVED_FIRST)
+    async with staged_engine(journal_url, tool) as one, staged_engine(journal_url, tool) as two:
+        await paused(one, call())
+        await approve(one, "m:c1")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resumed, one)
+            await slow.held.wait()
+            with pytest.raises(Refused, match="a live worker runs it"):
+                await resumed(two)
+            with pytest.raises(Refused, match="a live worker runs it"):
+                await resumed(one)
+            await declare_dead(one)
+            if idempotent:
+                executed = await resumed(two)
+                assert isinstance(executed, Executed)
+                claims = [event for event in await stream_of(two) if isinstance(event, Resumed)]
+                assert [claim.takeover for claim in claims] == [False, True]
+                assert slow.runs == ["m:c1", "m:c1"]
+            else:
+                with pytest.raises(Refused, match="may have had its effect"):
+                    await resumed(two)
+                assert slow.runs == ["m:c1"]
+            slow.open.set()
+        row = await row_of(two)
+        assert (row.status, row.late) == ("executed", idempotent)
+        await proved(two)
+
+
+async def test_a_takeover_never_slips_past_a_changed_definition(journal_url: str) -> None:
+    facts: dict[str, Any] = {"wants_context": True, "metadata": APPROVED_FIRST}
+    change: dict[str, Any]
+    for change in ({"parameters": NUMBER, "idempotent": True}, {"idempotent": False}):
+        slow = Slow()
+        async with (
+            staged_engine(journal_url, tool_of(slow.run, idempotent=True, **facts)) as one,
+            staged_engine(journal_url, tool_of(slow.run, **facts, **change)) as two,
+        ):
+            turn = CallContext(user_id="u", message_id=f"m{len(change)}")
+            await paused(one, call(), turn)
+            key = f"{turn.message_id}:c1"
+            await approve(one, key)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(resumed, one, key)
+                await slow.held.wait()
+                await declare_dead(one)
+                failed = await resumed(two, key)
+                assert isinstance(failed, Failed)
+                assert failed.kind == "orphaned"
+                slow.open.set()
+            assert slow.runs == [key]
+            await proved(two)
