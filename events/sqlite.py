@@ -79,7 +79,6 @@ class SqliteStore:
         self._readers = anyio.CapacityLimiter(_READERS)
         self._read_engine = self._write_engine if self._memory else _read_engine(path)
         self._watch = None if self._memory else _connect(path)
-        self._seen = self._data_version()
         self._news = anyio.Event()
         self._closed = False
 
@@ -154,19 +153,20 @@ class SqliteStore:
         rows = await self.read(sqlalchemy.text("SELECT coalesce(max(position), 0) FROM tool_call_events"))
         return int(rows[0][0])
 
-    async def wait(self, after: int, timeout: float) -> None:  # noqa: ARG002
-        """See ``Store.wait``: a signal within the process, ``data_version`` for other processes."""
-        news = self._news
-        with anyio.move_on_after(timeout):
-            while not self._changed():
-                with anyio.move_on_after(_POLL):
-                    await news.wait()
-                    return
+    async def wait(self, after: int, timeout: float) -> None:
+        """See ``Store.wait``: a signal within the process, ``data_version`` for other processes.
 
-    def _changed(self) -> bool:
-        version = self._data_version()
-        changed, self._seen = version != self._seen, version
-        return changed
+        :raises LogUnavailable: if the log cannot be read
+        """
+        with anyio.move_on_after(timeout):
+            while True:
+                # Taken before the log is looked at: what is committed in between is news.
+                news, version = self._news, self._data_version()
+                if await self.head() > after:
+                    return
+                while not news.is_set() and self._data_version() == version:
+                    with anyio.move_on_after(_POLL):
+                        await news.wait()
 
     def _data_version(self) -> int:
         if self._watch is None:
