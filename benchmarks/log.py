@@ -24,7 +24,6 @@ from benchmarks.workload import USER, Pair, make_pairs
 from engine.migration import CHAINS
 from events.log import EventLog
 from events.opening import open_log
-from events.types import ToolEvent
 from projections.attempts import AttemptsProjection
 
 __all__ = ("Appending", "append_all", "measure_appends", "measure_log")
@@ -114,8 +113,7 @@ async def append_all(log: EventLog, callers: int, appends: int) -> Appending:
 async def _append(log: EventLog, pairs: list[Pair], times: list[float]) -> None:
     clock = time.perf_counter
     for pair in pairs:
-        events: tuple[ToolEvent, ...] = (pair.proposed, pair.executed)
-        for version, event in enumerate(events):
+        for version, event in enumerate(pair.events):
             started = clock()
             await log.append(pair.key, (event,), version, USER)
             times.append(clock() - started)

@@ -30,6 +30,11 @@ class Pair(msgspec.Struct, frozen=True):
         """The stream of both."""
         return self.proposed.key
 
+    @property
+    def events(self) -> tuple[ToolEvent, ...]:
+        """Both, in order."""
+        return (self.proposed, self.executed)
+
 
 def make_pairs(count: int) -> list[Pair]:
     """Return the events of ``count`` calls, each of a message of its own."""

@@ -1,0 +1,72 @@
+"""Each benchmark runs, small: what it says of this machine is not looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks.command import Measurement, measure
+from benchmarks.compare import compare
+from benchmarks.execute import measure_execute
+from benchmarks.figures import Figure, Results
+from benchmarks.log import measure_log
+from benchmarks.reading import measure_reading
+from benchmarks.scale import FULL, QUICK, TINY
+from benchmarks.subscribers import measure_subscribers
+from benchmarks.workload import EVENT_BYTES, make_pairs, prepared
+
+__all__ = ()
+
+EACH = pytest.mark.parametrize("measurement", [measure_log, measure_execute, measure_subscribers, measure_reading])
+
+
+def run(measurement: Measurement, folder: Path, database: str) -> Results:
+    results = measure([measurement], TINY, folder, (database,))
+    assert len(results.figures) > 1
+    assert all(value == value and value != float("inf") for figure in results.figures for value in figure.samples)
+    assert list(folder.iterdir()) == []
+    return results
+
+
+@EACH
+def test_on_sqlite(measurement: Measurement, tmp_path: Path) -> None:
+    assert run(measurement, tmp_path, "sqlite").environment["SQLite"] == "journal_mode=wal synchronous=2"
+
+
+@EACH
+@pytest.mark.postgres
+def test_on_postgres(measurement: Measurement, tmp_path: Path) -> None:
+    assert run(measurement, tmp_path, "postgres").environment["Postgres"] == "fsync=on synchronous_commit=on"
+
+
+def test_the_events_have_the_size_they_are_said_to_have() -> None:
+    for pair in make_pairs(3):
+        for version, event in enumerate(pair.events):
+            assert len(prepared(event, version).events[0].data.encode()) == EVENT_BYTES
+
+
+def test_every_caller_of_a_sample_appends_whole_calls() -> None:
+    for scale in (FULL, QUICK, TINY):
+        for callers in scale.callers:
+            assert scale.appends_by(callers) % (2 * callers) == 0
+
+
+def test_a_figure_says_whether_its_goal_is_reached() -> None:
+    assert Figure.of("a", "/s", [1, 5, 3], 3).reached
+    assert not Figure.of("a", "ms", [1, 5, 3], 2, at_most=True).reached
+    assert Figure.of("a", "/s", [1]).reached is None
+
+
+def test_two_runs_are_compared_figure_by_figure(tmp_path: Path) -> None:
+    old = Results(environment={"python": "3.11"}, figures=(Figure.of("a", "/s", [1.0, 2.0]),))
+    new = msgspec.structs.replace(
+        old, environment={"python": "3.12"}, figures=(Figure.of("a", "/s", [3.0]), Figure.of("b", "/s", [1.0]))
+    )
+    new.save(str(tmp_path / "new.json"))
+    lines = list(compare(old, Results.load(str(tmp_path / "new.json"))))
+    assert lines[0] == "python: 3.11 -> 3.12"
+    assert "x 2.00" in lines[1]
+    assert "spread" not in lines[1]
+    assert len(lines) == 2
