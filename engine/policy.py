@@ -25,6 +25,20 @@ PolicyVerdict: TypeAlias = Literal["allow", "ask", "deny"]
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LONGEST_MESSAGE: Final = 1000
+_PLACES: Final = 2**31
+_TEXTS: Final = (
+    "tool",
+    "tool_id",
+    "action",
+    "tenant",
+    "conversation_id",
+    "fingerprint",
+    "predicate",
+    "message",
+    "id",
+    "decision",
+    "created_by",
+)
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -70,8 +84,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     created_by: str | None = None
 
     def __post_init__(self) -> None:
-        _require_words(self)
         _require_texts(self)
+        _require_words(self)
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise Refused("a rule's expires_at needs a time zone; e.g. datetime.now(UTC) + timedelta(hours=1)")
         if self.decision is not None and self.verdict != "allow":
@@ -235,12 +249,14 @@ def _require_words(rule: Rule) -> None:
 
 
 def _require_texts(rule: Rule) -> None:
-    for what in ("tool", "tool_id", "action", "tenant", "conversation_id", "fingerprint", "message", "created_by"):
+    for what in _TEXTS:
         value: object = getattr(rule, what)
         if value is None or value is msgspec.UNSET:
             continue
         if not isinstance(value, str):
             raise Refused(f"a rule's {what} must be text, not {type(value).__name__}")
         require_storable(value, f"the rule's {what}")
+    if rule.ordinal is not None and not (isinstance(rule.ordinal, int) and abs(rule.ordinal) < _PLACES):
+        raise Refused("a rule's ordinal must be a whole number")
     if len(rule.message) > _LONGEST_MESSAGE:
         raise Refused(f"a rule's message has at most {_LONGEST_MESSAGE} characters")
