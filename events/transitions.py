@@ -161,17 +161,18 @@ _LATE = Requirement(status=STATUSES, gives=None, repeatable=True)
 
 def requirement(event: ToolEvent) -> Requirement:
     """Return the law's row for this event."""
+    if (plain := _PLAIN.get(kind_of(event))) is not None:
+        return plain
     match event:
         case Paused():
             return _PAUSE[event.pause_type]
         case Denied():
             return _DENIAL[event.reason]
-        case Resumed():
+        case _:
+            assert isinstance(event, Resumed)
             # An answer only makes sense for a call that waits for input.
             answers = not isinstance(event.answer, msgspec.UnsetType)
             return _TAKEOVER if event.takeover else _ANSWERED if answers else _RESUMED
-        case _:
-            return _PLAIN[kind_of(event)]
 
 
 def _resumption(phase: Phase, idempotent: bool = False) -> Requirement:
