@@ -126,37 +126,46 @@ def kind_of(event: ToolEvent) -> str:
     return str(event.__struct_config__.tag)
 
 
-_OPEN: tuple[Status, ...] = ("proposed",)
-_PROPOSED = Requirement(status=None, gives="proposed", gate="open")
-_PAUSES: Mapping[PauseType, Requirement] = MappingProxyType(
+def _ending(gives: Status, phases: frozenset[Phase]) -> Requirement:
+    return Requirement(status=("proposed",), phases=phases, gives=gives)
+
+
+def _staying(
+    gate: Gate, phases: frozenset[Phase], *, pause_type: PauseType | None = None, idempotent: bool = False
+) -> Requirement:
+    return Requirement(
+        status=("proposed",),
+        phases=phases,
+        not_late=True,
+        idempotent=idempotent,
+        gives="proposed",
+        gate=gate,
+        pause_type=pause_type,
+        repeatable=True,
+    )
+
+
+_PLAIN: Mapping[str, Requirement] = MappingProxyType(
     {
-        pause_type: Requirement(
-            status=_OPEN,
-            phases=phases,
-            not_late=True,
-            gives="proposed",
-            gate="paused",
-            pause_type=pause_type,
-            repeatable=True,
-        )
-        for pause_type, phases in _PAUSABLE.items()
+        "proposed": Requirement(status=None, gives="proposed", gate="open"),
+        "approved": _staying("approved", frozenset({_FOR_APPROVAL})),
+        "executed": _ending("executed", frozenset({"open", "claimed", _FOR_CLIENT})),
+        "failed": _ending("failed", frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT})),
+        "confirmed": Requirement(status=("executed",), gives="confirmed"),
+        "late_outcome": Requirement(status=STATUSES, gives=None, repeatable=True),
     }
 )
-_APPROVED = Requirement(
-    status=_OPEN,
-    phases=frozenset({_FOR_APPROVAL}),
-    not_late=True,
-    gives="proposed",
-    gate="approved",
-    repeatable=True,
+"""The kinds of which every event asks for the same, by tag."""
+
+_PAUSES: Mapping[PauseType, Requirement] = MappingProxyType(
+    {pause_type: _staying("paused", phases, pause_type=pause_type) for pause_type, phases in _PAUSABLE.items()}
 )
 _DENIALS: Mapping[str, Requirement] = MappingProxyType(
-    {reason: Requirement(status=_OPEN, phases=phases, gives="denied") for reason, phases in _DENIABLE.items()}
+    {reason: _ending("denied", phases) for reason, phases in _DENIABLE.items()}
 )
-_EXECUTED = Requirement(status=_OPEN, phases=frozenset({"open", "claimed", _FOR_CLIENT}), gives="executed")
-_FAILED = Requirement(status=_OPEN, phases=frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT}), gives="failed")
-_CONFIRMED = Requirement(status=("executed",), gives="confirmed")
-_LATE = Requirement(status=STATUSES, gives=None, repeatable=True)
+_RESUMED = _staying("claimed", frozenset({"approved"}))
+_ANSWERED = _staying("claimed", frozenset({_FOR_INPUT}))
+_TAKEN_OVER = _staying("claimed", frozenset({"claimed"}), idempotent=True)
 
 
 def requirement(event: ToolEvent) -> Requirement:
@@ -165,63 +174,14 @@ def requirement(event: ToolEvent) -> Requirement:
         return plain
     match event:
         case Paused():
-            return _PAUSE[event.pause_type]
+            return _PAUSES[event.pause_type]
         case Denied():
-            return _DENIAL[event.reason]
+            return _DENIALS[event.reason]
         case _:
             assert isinstance(event, Resumed)
             # An answer only makes sense for a call that waits for input.
             answers = not isinstance(event.answer, msgspec.UnsetType)
-            return _TAKEOVER if event.takeover else _ANSWERED if answers else _RESUMED
-
-
-def _resumption(phase: Phase, idempotent: bool = False) -> Requirement:
-    return Requirement(
-        status=("proposed",),
-        phases=frozenset({phase}),
-        not_late=True,
-        idempotent=idempotent,
-        gives="proposed",
-        gate="claimed",
-        repeatable=True,
-    )
-
-
-def _ending(gives: Status, phases: frozenset[Phase]) -> Requirement:
-    return Requirement(status=("proposed",), phases=phases, gives=gives)
-
-
-_RESUMED = _resumption("approved")
-_ANSWERED = _resumption(_FOR_INPUT)
-_TAKEOVER = _resumption("claimed", idempotent=True)
-_PAUSE = {
-    pause_type: Requirement(
-        status=("proposed",),
-        phases=phases,
-        not_late=True,
-        gives="proposed",
-        gate="paused",
-        pause_type=pause_type,
-        repeatable=True,
-    )
-    for pause_type, phases in _PAUSABLE.items()
-}
-_DENIAL = {reason: _ending("denied", phases) for reason, phases in _DENIABLE.items()}
-_PLAIN = {
-    "proposed": Requirement(status=None, gives="proposed", gate="open"),
-    "approved": Requirement(
-        status=("proposed",),
-        phases=frozenset({_FOR_APPROVAL}),
-        not_late=True,
-        gives="proposed",
-        gate="approved",
-        repeatable=True,
-    ),
-    "executed": _ending("executed", frozenset({"open", "claimed", _FOR_CLIENT})),
-    "failed": _ending("failed", frozenset({"open", "claimed", _FOR_CLIENT, _FOR_INPUT})),
-    "confirmed": Requirement(status=("executed",), gives="confirmed"),
-    "late_outcome": Requirement(status=STATUSES, gives=None, repeatable=True),
-}
+            return _TAKEN_OVER if event.takeover else _ANSWERED if answers else _RESUMED
 
 
 def advance(attempt: Attempt | None, event: ToolEvent) -> Attempt:
