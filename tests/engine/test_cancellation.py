@@ -466,7 +466,7 @@ async def test_a_sync_tool_that_has_returned_is_executed_cancelled_or_not(sqlite
                 await checkpoint()
             # The loop stands still until the thread has handed its result over.
             ended = threading.Event()
-            ended.wait(0.05)
+            ended.wait(0.3)
             scope.cancel()
         _, executed = await stream_of(engine)
         assert isinstance(executed, Executed)

@@ -455,7 +455,7 @@ async def test_case_journal_06_waiting_calls_hold_no_connection(journal_url: str
                 stream = engine.execute(call(call_id=f"w{number}"), CONTEXT)
                 stack.push_async_callback(stream.aclose)
                 await anext(stream)
-            with anyio.fail_after(1):
+            with anyio.fail_after(5):
                 failed_event = await outcome_of(engine, call(name="nothing"), bare)
                 assert await engine.confirm("m", user_id="u") == 0
             assert isinstance(failed_event, Failed)
