@@ -7,6 +7,7 @@ from time import time_ns
 from msgspec.structs import replace
 
 from engine.asking import ask_tool
+from engine.consulting import ruling_now, ruling_on
 from engine.definition import Definition
 from engine.flight import Flight
 from engine.gate import Allow, Decision, GateQuestion, check_again, check_pause
@@ -28,15 +29,22 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
 
     :raises LogUnavailable: if what was decided cannot be written: then the call does not run
     """
-    question = proposal.question
-    if question is None or not question.unasked:
+    question, proposed = proposal.question, flight.proposed
+    if question is None:
         return None
-    assert proposal.action is not None
-    assert proposal.member is not None
-    began, proposed = time_ns(), flight.proposed
-    live = await ask_tool(runtime, proposal.action, proposal.member, proposed.arguments, proposed.user_id)
-    decision = check_pause(replace(question, live=live))
+    if proposed.id == proposal.proposed.id:
+        policy = await runtime.rulebook.as_written(proposed.user_id)
+    else:
+        # Taken over: nothing of this call has been written by this worker.
+        policy = await runtime.rulebook.fresh(proposed.user_id)
+    if not policy and proposal.verdict is None and not question.unasked:
+        return None
+    began = time_ns()
+    question = replace(question, ruling=ruling_on(runtime, policy, proposed, proposal.action))
+    decision = check_pause(await _asked(runtime, proposal, question))
     if isinstance(decision, Allow):
+        ruling = question.ruling
+        flight.rule = ruling.rule if ruling is not None and ruling.effect == "allow" else None
         return None
     event = verdict_event(proposed, decision, runtime.settings.limits)
     try:
@@ -50,24 +58,39 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     return stopped
 
 
+async def _asked(runtime: Runtime, proposal: Proposal, question: GateQuestion) -> GateQuestion:
+    """Return a question with the tool's own answer, where one is wanted."""
+    if not question.unasked or (question.ruling is not None and question.ruling.effect == "deny"):
+        return question
+    assert proposal.action is not None
+    assert proposal.member is not None
+    proposed = proposal.proposed
+    live = await ask_tool(runtime, proposal.action, proposal.member, proposed.arguments, proposed.user_id)
+    return replace(question, live=live)
+
+
 async def admit_again(
-    runtime: Runtime, proposed: Proposed, definition: Definition, rules: frozenset[str | None]
+    runtime: Runtime, proposed: Proposed, definition: Definition | None, rules: frozenset[str | None]
 ) -> Decision:
     """Ask the gate about a call that was approved: whether something forbids it now that its approvers did not know of.
 
     :param proposed: with the arguments that would run
+    :param definition: its action; None: its client's
     :param rules: of all its pauses
+    :raises LogUnavailable: if the operator's rules cannot be read
     """
-    action = definition.action
+    action = None if definition is None else definition.action
+    ruling = await ruling_now(runtime, proposed, action)
     live = None
-    if action.has_live_gate:
-        live = await ask_tool(runtime, action, definition.member, proposed.arguments, proposed.user_id)
+    if definition is not None and definition.action.has_live_gate and not (ruling and ruling.effect == "deny"):
+        live = await ask_tool(runtime, definition.action, definition.member, proposed.arguments, proposed.user_id)
     question = GateQuestion(
-        client_side=False,
-        requires_approval=action.require_approval,
+        client_side=action is None,
+        requires_approval=action is not None and action.require_approval,
         headless=proposed.headless,
         allowlisted=False,
-        live_gate=action.live_gate,
+        live_gate=None if action is None else action.live_gate,
         live=live,
+        ruling=ruling,
     )
     return check_again(question, rules)

@@ -138,6 +138,8 @@ async def _append(
 ) -> StreamEvent:
     # Settled beforehand: if this is refused or fails, a second closing would not fare better.
     flight.settled = True
+    if flight.rule is not None and not isinstance(outcome, Paused):
+        outcome = replace(outcome, rule=flight.rule)
     try:
         return await _settle(runtime, flight, outcome, encoded)
     except anyio.get_cancelled_exc_class():

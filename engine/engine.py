@@ -15,6 +15,7 @@ from engine.context import CallContext
 from engine.contract import Tool
 from engine.guards import ResultGuard
 from engine.rows import ToolRow
+from engine.rules import Rules
 from engine.runtime import Runtime
 from engine.schemas import Prepared
 from engine.settings import Settings
@@ -36,11 +37,13 @@ class Engine:
     """One worker on one journal; made by :meth:`open`.
 
     :ivar log: the journal's log
+    :ivar rules: the operator's rules
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.log: EventLog = runtime.log
+        self.rules = Rules(runtime.log.store)
 
     def __repr__(self) -> str:
         return f"<Engine {self._runtime.worker} on {self._runtime.log!r}>"

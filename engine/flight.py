@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.journal import Journal
 from engine.last_appends import LastAppends
@@ -30,6 +31,7 @@ class Flight:
     :ivar version: the version of its stream
     :ivar claim: the id of the Resumed by which it is this engine's; None: it is by its proposal
     :ivar request: what its tool asked for, and ``answer`` what came back
+    :ivar rule: the operator's rule that allowed it
     :ivar started: the tool has been called
     :ivar span: its span, once it may run
     """
@@ -40,6 +42,7 @@ class Flight:
         self.claim: str | None = None
         self.request: Any = None
         self.answer: Any | msgspec.UnsetType = msgspec.UNSET
+        self.rule: str | None = None
         self.settled = False
         self.started = False
         self.span: CallSpan | None = None
@@ -114,7 +117,7 @@ class Flights:
             _log.warning("call %s %s, and that could not be recorded: %s", flight.proposed.key, reason, failure)
 
     async def _close(self, flight: Flight, kind: FailureKind, message: str) -> None:
-        event = failed(flight.proposed, kind, message)
+        event = replace(failed(flight.proposed, kind, message), rule=flight.rule)
         # The key may be another call's: then this one never came to be, and there is nothing to close.
         if await self._journal.version(flight.proposed, flight.claim) != flight.version:
             return

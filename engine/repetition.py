@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import select
 
+from engine.consulting import consulted
 from engine.flight import Flight
 from engine.gate import Deny
 from engine.lease import lease_alive
@@ -42,8 +43,9 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
 
     Returns what is to be yielded. Unless ``flight.settled`` then, the tool is to run, and ``flight`` has its proposal.
 
-    :raises LogUnavailable: if it cannot be written
+    :raises LogUnavailable: if it cannot be written, or the operator's rules cannot be read
     """
+    proposal = await consulted(runtime, proposal)
     base, ordinal = proposal.proposed.key, 1
     while True:
         try:

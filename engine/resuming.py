@@ -62,6 +62,9 @@ async def _approved(runtime: Runtime, standing: Standing, approval: Approved, co
     if standing.paused is not None and is_past(standing.paused.expires_at):
         return await append_at(runtime, standing, expired(standing))
     if is_client_call(runtime, standing.proposed):
+        stopped = await _stopped(runtime, standing, None)
+        if stopped is not None:
+            return await append_at(runtime, standing, stopped)
         waits = paused(standing.proposed, TO_CLIENT, deadline_of(TO_CLIENT, runtime.settings.limits))
         return await claim_and_append(runtime, standing, waits)
     definition = await definition_of(runtime, standing.proposed)
@@ -97,7 +100,7 @@ def _asks_again(runtime: Runtime, standing: Standing, approval: Approved, defini
     return replace(event, old_fingerprint=approval.fingerprint, new_fingerprint=definition.fingerprint)
 
 
-async def _stopped(runtime: Runtime, standing: Standing, definition: Definition) -> Paused | Denied | None:
+async def _stopped(runtime: Runtime, standing: Standing, definition: Definition | None) -> Paused | Denied | None:
     match await admit_again(runtime, standing.proposed, definition, standing.rules):
         case Allow():
             return None

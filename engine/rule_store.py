@@ -13,15 +13,13 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
-from engine.policy import Rule
+from engine.rule import EVERYONE, Rule, RuleVersion
 from engine.schema import policy_epoch, policy_rules
 from events.errors import LogUnavailable, NotFound, Refused
 from events.keys import new_id
 from events.store import Store
 
 __all__ = (
-    "EVERYONE_COLUMN",
-    "RuleVersion",
     "insert_rule",
     "read_epoch",
     "read_rules",
@@ -30,22 +28,8 @@ __all__ = (
     "retire_rule",
 )
 
-EVERYONE_COLUMN: Final = "*"
-"""Stands in the tenant column of rules of every tenant: encoded tenants are empty or begin with ``u``."""
-
 _STEP: Final = 10
 _ROW = policy_rules.c
-
-
-class RuleVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of a rule, and since when it holds no more.
-
-    :ivar retired_by: who replaced or revoked it; None where it expired, or nobody was named
-    """
-
-    rule: Rule
-    retired_at: datetime | None
-    retired_by: str | None
 
 
 async def read_epoch(store: Store) -> int:
@@ -94,7 +78,7 @@ def insert_rule(connection: Connection, tenant: str, rule: Rule, now: datetime, 
         id=rule.id or new_id(),
         version=1,
         ordinal=_last_ordinal(connection, tenant) + _STEP if rule.ordinal is None else rule.ordinal,
-        everyone=tenant == EVERYONE_COLUMN,
+        everyone=tenant == EVERYONE.value,
         created_at=now,
         created_by=by,
     )

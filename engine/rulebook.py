@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from engine.policy import NO_POLICY, Policy
+from engine.rule import EVERYONE
 from events.keys import tenant_column
 from events.store import Store
 
@@ -70,9 +71,9 @@ class Rulebook:
         return await self._read(epoch, tenant)
 
     async def _read(self, epoch: int, tenant: str) -> Policy:
-        from engine.rule_store import EVERYONE_COLUMN, read_rules
+        from engine.rule_store import read_rules
 
-        rules = await read_rules(self._store, [EVERYONE_COLUMN, tenant], self.now())
+        rules = await read_rules(self._store, [EVERYONE.value, tenant], self.now())
         # A policy without rules is the same object always: then nothing is to be decided.
         policy = Policy(rules) if rules else NO_POLICY
         while len(self._known) >= _KEPT:

@@ -4,38 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from enum import Enum
 from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
-from sqlalchemy import Connection
 
-from engine.policy import Policy, Rule
-from engine.rule_store import (
-    EVERYONE_COLUMN,
-    RuleVersion,
-    insert_rule,
-    read_rules,
-    read_versions,
-    replace_rule,
-    retire_rule,
-)
+from engine.policy import Policy
+from engine.rule import EVERYONE, Everyone, Rule, RuleVersion
 from events.errors import Refused
 from events.keys import require_storable, tenant_column
 from events.persistence import run_to_end
 from events.store import Store
 
-__all__ = ("EVERYONE", "Everyone", "Rules", "Whose")
+__all__ = ("Rules", "Whose")
 
 
-class Everyone(Enum):
-    """Stands where a user id would, for rules of every tenant."""
-
-    EVERYONE = "*"
-
-
-EVERYONE = Everyone.EVERYONE
 Whose: TypeAlias = str | Everyone | None
 
 
@@ -57,6 +40,8 @@ class Rules:
 
         :raises LogUnavailable: if they cannot be read
         """
+        from engine.rule_store import read_versions
+
         return await read_versions(self._store, _column(user_id), rule_id)
 
     async def list(self, *, user_id: Whose) -> list[Rule]:
@@ -65,6 +50,8 @@ class Rules:
         :param user_id: ``EVERYONE``: the rules of every tenant
         :raises LogUnavailable: if they cannot be read
         """
+        from engine.rule_store import read_rules
+
         rules = await read_rules(self._store, [_column(user_id)], self._clock())
         return sorted(rules, key=lambda rule: (rule.decision is not None, rule.ordinal or 0, rule.id))
 
@@ -75,6 +62,8 @@ class Rules:
         :raises Refused: if it cannot be used, or its id is taken
         :raises LogUnavailable: if it was not written, or that is not known: then add it again, under an id of its own
         """
+        from engine.rule_store import insert_rule
+
         _require_usable(rule, user_id, by, self._clock())
         return await self._change(insert_rule, user_id, replace(rule, version=0), by)
 
@@ -88,6 +77,8 @@ class Rules:
         :raises Refused: if the new one cannot be used, or the rule is at another version
         :raises LogUnavailable: if it was not written, or that is not known
         """
+        from engine.rule_store import replace_rule
+
         _require_usable(rule, user_id, by, self._clock())
         return await self._change(replace_rule, user_id, replace(rule, id=rule_id, version=0), by, version)
 
@@ -97,13 +88,15 @@ class Rules:
         :raises NotFound: if the tenant has no such rule
         :raises LogUnavailable: if that was not written, or is not known
         """
+        from engine.rule_store import retire_rule
+
         require_storable(by, "the name of who revokes it")
         return await self._change(retire_rule, user_id, rule_id, by)
 
     async def _change(self, work: Callable[..., Rule], user_id: Whose, what: Any, by: str | None, *more: Any) -> Rule:
         tenant, now = _column(user_id), self._clock()
 
-        def run(connection: Connection) -> Rule:
+        def run(connection: Any) -> Rule:
             return work(connection, tenant, what, now, by, *more)
 
         return await run_to_end(partial(self._store.transact, run))
@@ -115,7 +108,7 @@ def _utc_now() -> datetime:
 
 def _column(user_id: Whose) -> str:
     if isinstance(user_id, Everyone):
-        return EVERYONE_COLUMN
+        return EVERYONE.value
     require_storable(user_id, "the user id")
     return tenant_column(user_id)
 

@@ -10,6 +10,7 @@ from engine.guards import ResultGuard
 from engine.journal import Journal
 from engine.last_appends import LastAppends
 from engine.loading import Instances
+from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.settings import Settings
 from engine.telemetry import Telemetry
@@ -31,6 +32,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     toolsets: Toolsets
     instances: Instances
     checker: ArgumentChecker
+    rulebook: Rulebook
     runner: ToolRunner
     last_appends: LastAppends
     flights: Flights

@@ -19,6 +19,7 @@ from engine.lease import Lease
 from engine.loading import Instances
 from engine.migration import ENGINE_CHAIN
 from engine.rows import ToolRow
+from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.runtime import Runtime
 from engine.settings import Settings
@@ -120,6 +121,7 @@ def _runtime(
         toolsets=toolsets,
         instances=Instances(),
         checker=ArgumentChecker(),
+        rulebook=Rulebook(log.store),
         runner=ToolRunner(settings.limits),
         last_appends=last_appends,
         flights=Flights(journal, last_appends, telemetry),
