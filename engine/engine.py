@@ -73,9 +73,21 @@ class Engine:
         """Return a snapshot."""
         return EngineStatistics(self._runtime.worker, self._runtime.log.statistics())
 
-    async def prepare_tools_for_llm(self, context: CallContext, family: str = "openai") -> Prepared:
-        """Return the turn's tools as a provider's function definitions (``functions``) and the way back (``names``)."""
-        return (await self._runtime.toolsets.resolve(context)).prepared(family)
+    async def prepare_tools_for_llm(
+        self, context: CallContext, family: str = "openai", *, strict: bool = False
+    ) -> Prepared:
+        """Return the turn's tools as a provider's function definitions (``functions``) and the way back (``names``).
+
+        Prepared once for the same rows; ``encoded`` is the same as bytes for a request's body. With a conversation, its
+        log is read: an action keeps the name by which the conversation has called it, and no name means another action.
+
+        :param strict: of openai's families: each function whose schema can be said in their strict form has it
+        """
+        toolset = await self._runtime.toolsets.resolve(context)
+        if context.conversation_id is None:
+            return toolset.prepared(family, strict=strict)
+        remembered = await self._runtime.conversations.remembered(context, toolset, anew=True)
+        return toolset.prepared(family, strict=strict, remembered=remembered)
 
     def execute(
         self, call: ToolCall, context: CallContext, prepared: Prepared | None = None, reraise: bool = False

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from engine.call import ToolCall
 from engine.carrying import carry_out
 from engine.context import CallContext
-from engine.proposal import Origin, propose
+from engine.proposal import Origin
+from engine.proposing import proposal_of
 from engine.repetition import enter
 from engine.running import Broke
 from engine.runtime import Runtime
@@ -28,10 +29,9 @@ async def execute(
     :raises LogUnavailable: if the proposal cannot be written: nothing was yielded, nothing ran
     :raises BaseException: what the tool raised, after its Failed, if ``reraise``
     """
-    toolset = await runtime.toolsets.resolve(context)
     caller = runtime.telemetry.caller()
     origin = Origin(runtime.worker, caller.traceparent)
-    proposal = propose(call, context, toolset, prepared, origin, runtime.checker)
+    proposal = await proposal_of(runtime, call, context, prepared, origin)
     flight = runtime.flights.begin(proposal.proposed)
     broke: Broke | None = None
     trouble: Exception | None = None

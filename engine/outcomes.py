@@ -115,7 +115,8 @@ def resumed(proposed: Proposed, worker: str, takeover: bool = False, answer: Any
 
 def digest_as_run(proposed: Proposed) -> str:
     """Return the digest of a call's arguments as they stand."""
-    arguments = proposed.arguments if proposed.raw is None else [proposed.arguments, proposed.raw]
+    unread = proposed.raw is not None and proposed.note is None
+    arguments = [proposed.arguments, proposed.raw] if unread else proposed.arguments
     return call_digest(proposed.tool_id, proposed.action_name, arguments)
 
 

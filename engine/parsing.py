@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from engine.actions import Action
 from engine.call import ToolCall
 from engine.families import Family, family_of
 from engine.malformed import Diagnosis, diagnose
 from engine.refusals import not_an_object, quoted
 from engine.repair import repaired
+from engine.strict_schema import without_stand_ins
 
-__all__ = ("ParsedCall", "ToolActionParser")
+__all__ = ("ParsedCall", "ToolActionParser", "as_meant")
 
 _log = logging.getLogger("calljournal.parsing")
 _decode = msgspec.json.Decoder().decode
@@ -111,6 +114,20 @@ class ToolActionParser:
         if not isinstance(read.value, dict):
             return Diagnosis(not_an_object(name, read.value), {} if self.family == "google" else read.value)
         return read
+
+
+def as_meant(parsed: ParsedCall, action: Action, sent: Any) -> ParsedCall:
+    """Return a call of a strict function without each null that means: left out (``engine.strict_schema``).
+
+    :param sent: the arguments as the model sent them, to keep beside what they are taken for
+    """
+    if parsed.problem is not None or not isinstance(parsed.arguments, dict):
+        return parsed
+    meant = without_stand_ins(parsed.arguments, action.shown)
+    if meant is parsed.arguments:
+        return parsed
+    note = "; ".join(filter(None, [parsed.note, "null, of what may be left out, was taken for that"]))
+    return replace(parsed, arguments=meant, raw=parsed.raw or _as_text(sent), note=note)
 
 
 def _mended(text: str | bytes) -> Diagnosis | None:

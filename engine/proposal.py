@@ -14,14 +14,15 @@ from engine.call import ToolCall
 from engine.context import CallContext
 from engine.gate import Deny, GateQuestion, Pause, check_pause
 from engine.journalled import journal_form
-from engine.parsing import ParsedCall, ToolActionParser
+from engine.parsing import ParsedCall, ToolActionParser, as_meant
 from engine.refusals import arguments_text, refusal_text
+from engine.remembered import NOTHING, Remembered
 from engine.schemas import Prepared
 from engine.toolset import Member, Toolset
 from events.keys import call_digest, journal_key, new_id, require_storable
 from events.types import FailureKind, Proposed
 
-__all__ = ("Origin", "Proposal", "Refusal", "Verdict", "propose", "storable")
+__all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "storable")
 
 
 _NAME: Final = 500
@@ -68,24 +69,34 @@ def propose(
     prepared: Prepared | None,
     origin: Origin,
     checker: ArgumentChecker,
+    remembered: Remembered = NOTHING,
 ) -> Proposal:
     """Return the proposal of a call; never raises on account of what the model sent, and does no I/O.
 
     From here on arguments are in their journalled form: what is journalled is validated, approved and run.
+
+    :param remembered: what the conversation has called; see :func:`needs_memory`
     """
-    parsed = ToolActionParser().parse(call, toolset.names(prepared))
-    arguments = None if parsed.arguments is None else journal_form(parsed.arguments)
+    parsed = ToolActionParser().parse(call, toolset.names(prepared, remembered))
     action = member = None
     if parsed.tool_id is not None and parsed.action_name is not None:
         member = toolset.member(parsed.tool_id)
         action = toolset.action(parsed.tool_id, parsed.action_name)
+    if action is not None and prepared is not None and parsed.llm_name in prepared.strict:
+        parsed = as_meant(parsed, action, call.arguments)
+    arguments = None if parsed.arguments is None else journal_form(parsed.arguments)
     proposed = _event(call, context, parsed, arguments, action, member, origin)
-    refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared), checker)
+    refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared, remembered), checker)
     if refusal is not None or action is None or member is None:
         return Proposal(proposed, refusal, action, member)
     question = _question(action, member, context)
     decision = None if question.unasked else check_pause(question)
     return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member, question)
+
+
+def needs_memory(call: ToolCall, context: CallContext, prepared: Prepared | None) -> bool:
+    """Tell whether what a call's name means depends on what its conversation has called before."""
+    return context.conversation_id is not None and (prepared is None or call.name not in prepared.names)
 
 
 def _event(
@@ -116,7 +127,9 @@ def _event(
         llm_name=storable(parsed.llm_name, _NAME),
         arguments=arguments,
         raw=raw,
-        digest=call_digest(tool_id, action_name, arguments if raw is None else [arguments, raw]),
+        note=parsed.note,
+        # Arguments that could not be read are told apart by their text.
+        digest=call_digest(tool_id, action_name, arguments if raw is None or parsed.note else [arguments, raw]),
         fingerprint="" if action is None or member is None else member.fingerprints[action.name],
         effect="write" if action is None else action.effect,
         idempotent=False if action is None else action.idempotent,

@@ -2,28 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ("LISTED", "arguments_text", "kind_of_json", "not_an_object", "quoted", "refusal_text")
+__all__ = (
+    "LISTED",
+    "STOPPED_AFTER",
+    "arguments_text",
+    "kind_of_json",
+    "nearest",
+    "not_an_object",
+    "quoted",
+    "refusal_text",
+)
 
 LISTED = 30
 """Callable names listed at most."""
 
+STOPPED_AFTER = 2
+"""Calls of a name that leads nowhere, after which the next is told to stop."""
+
 _LIMIT = 1000
 _NAME_LIMIT = 100
 _NONE = "(none)"
+_COMPARED = 500
+_NEAR = 0.75
 
 
-def refusal_text(name: str, callable_names: Iterable[str], limit: int = LISTED) -> str:
+def refusal_text(name: str, callable_names: Iterable[str], limit: int = LISTED, times: int = 1) -> str:
     """Say that there is no such tool, and which names can be called; under 1000 characters, on one line.
 
-    Names are listed in sorted order, at most ``limit`` and as many as fit; the rest is counted. The refused name is
-    never among them; with no other, the list says ``(none)``.
+    From the third time on that a conversation calls the name, it is told to stop that.
+
+    A name that is nearly the refused one is named first, though never called. Names are listed in sorted order, at
+    most ``limit`` and as many as fit; the rest is counted. The refused name is never among them; with no other, the
+    list says ``(none)``.
     """
     known = sorted({other for other in callable_names if other != name})
     head = f"There is no tool named {quoted(name)}." if name else "The call names no tool."
-    return _listing(f"{head} It was not run. Callable tools: ", known, limit)
+    near = nearest(name, known)
+    hint = f" The nearest name is {quoted(near)}." if near else ""
+    stop = f" It was called {times} times in vain: stop calling it." if times > STOPPED_AFTER else ""
+    return _listing(f"{head} It was not run.{stop}{hint} Callable tools: ", known, limit)
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that differs from this one in case, in a prefix up to a dot, in separators or by a few letters.
+
+    Only for a hint: near is not the same, so a near name is never called instead.
+    """
+    plain = _plain(name[:_NAME_LIMIT])
+    if not plain:
+        return None
+    for other in names:
+        if _plain(other) == plain:
+            return other
+    # Comparing takes time, and with more names than this no list helps a model anyway.
+    found = difflib.get_close_matches(name[:_NAME_LIMIT], names[:_COMPARED], n=1, cutoff=_NEAR)
+    return found[0] if found else None
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.rpartition(".")[2])).casefold()
 
 
 def arguments_text(name: str, problem: str, callable_names: Iterable[str], limit: int = LISTED) -> str:

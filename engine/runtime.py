@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from engine.arguments import ArgumentChecker
+from engine.conversations import Conversations
 from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
@@ -30,6 +31,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     journal: Journal
     worker: str
     toolsets: Toolsets
+    conversations: Conversations
     instances: Instances
     checker: ArgumentChecker
     rulebook: Rulebook

@@ -9,6 +9,7 @@ import anyio.abc
 
 from engine.arguments import ArgumentChecker
 from engine.contract import Tool
+from engine.conversations import Conversations
 from engine.defaults import default_rows
 from engine.discovery import ToolManager
 from engine.flight import Flights
@@ -119,6 +120,7 @@ def _runtime(
         journal=journal,
         worker=worker,
         toolsets=toolsets,
+        conversations=Conversations(log),
         instances=Instances(),
         checker=ArgumentChecker(),
         rulebook=Rulebook(log.store),

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import anyio
+import msgspec
 
-from engine.actions import fingerprint, resolve_actions
+from engine.actions import resolve_actions
 from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
 from engine.contract import Scope, Tool
@@ -54,13 +55,27 @@ class Toolsets:
         toolset = self._known.get(choice)
         if toolset is None:
             members = [member for row in self._chosen(context) if (member := await self._member(row, context))]
-            toolset = Toolset(tuple(members))
-            while len(self._known) >= _KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[choice] = toolset
+            toolset = self._keep(choice, Toolset(tuple(members)))
         if not context.client_tools:
             return toolset
-        return Toolset((*toolset.members, *_client_members(context)))
+        return self._with_clients(choice, toolset, context)
+
+    def _with_clients(self, choice: _Choice, toolset: Toolset, context: CallContext) -> Toolset:
+        """Add the client's tools; the calls of a turn bring the same ones again and again."""
+        try:
+            choice = (*choice, msgspec.json.encode(context.client_tools))
+        except (TypeError, ValueError, RecursionError):
+            return Toolset((*toolset.members, *_client_members(context)))
+        known = self._known.get(choice)
+        if known is None:
+            known = self._keep(choice, Toolset((*toolset.members, *_client_members(context))))
+        return known
+
+    def _keep(self, choice: _Choice, toolset: Toolset) -> Toolset:
+        while len(self._known) >= _KEPT:
+            del self._known[next(iter(self._known))]
+        self._known[choice] = toolset
+        return toolset
 
     def has(self, tool_id: str) -> bool:
         """Return whether there is a row of this id, whoever owns it."""
@@ -91,7 +106,7 @@ class Toolsets:
             tool = self._manager.load_tool(row.name)
             metadata = [] if tool.actions_in_config else await _metadata(tool, row)
             actions = resolve_actions(row, tool, metadata)
-            return Member(row, tool, actions, {action.name: fingerprint(action, row) for action in actions})
+            return Member.of(row, tool, actions)
         except Exception as error:
             # A broken tool must not take the others with it; the call that names it is told.
             _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, error)
@@ -109,6 +124,5 @@ async def _metadata(tool: type[Tool], row: ToolRow) -> Any:
 
 def _client_members(context: CallContext) -> list[Member]:
     return [
-        Member(row, None, (action,), {action.name: fingerprint(action, row)})
-        for row, action in resolve_client_tools(context.client_tools, context.user_id)
+        Member.of(row, None, (action,)) for row, action in resolve_client_tools(context.client_tools, context.user_id)
     ]

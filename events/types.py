@@ -62,10 +62,15 @@ class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
 
 
 class Proposed(_Fact, frozen=True, kw_only=True, tag="proposed"):
-    """A model proposed a call; durable before anything is done about it."""
+    """A model proposed a call; durable before anything is done about it.
+
+    :ivar raw: what the model sent, where ``arguments`` are not simply that
+    :ivar note: what was mended in it to read it; None: nothing was, or it could not be read
+    """
 
     arguments: Any
     raw: str | None = None
+    note: str | None = None
     digest: str
     fingerprint: str
     effect: Effect = "write"

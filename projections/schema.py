@@ -74,3 +74,12 @@ parked = Table(
     Column("parked_at", Utc, nullable=False),
 )
 """Events that a read model could not take in: passed over, kept here with the reason, until the read model is reset."""
+
+Index(
+    "tool_call_attempts_conversation",
+    attempts.c.tenant,
+    attempts.c.conversation_id,
+    sqlite_where=attempts.c.conversation_id.is_not(None),
+    postgresql_where=attempts.c.conversation_id.is_not(None),
+)
+"""For what a conversation has called before: looked up once a turn. Calls without a conversation cost nothing."""

@@ -71,7 +71,7 @@ def event_line(event: ToolEvent, width: int, moment: datetime | None = None, rep
 def _detail(event: ToolEvent) -> str:
     match event:
         case Proposed():
-            return json_text(event.arguments) if event.raw is None else event.raw[:1000]
+            return json_text(event.arguments) if event.raw is None or event.note else event.raw[:1000]
         case Executed():
             return f"{event.preview}  [{_seconds(event.duration)}]"
         case Failed():

@@ -42,6 +42,14 @@ def upgrade(op: Operations) -> None:
         sa.Column("error", sa.Text(), nullable=False),
         sa.Column("parked_at", utc(), nullable=False),
     )
+    in_conversation = sa.text("conversation_id IS NOT NULL")
+    op.create_index(
+        "tool_call_attempts_conversation",
+        "tool_call_attempts",
+        ["tenant", "conversation_id"],
+        sqlite_where=in_conversation,
+        postgresql_where=in_conversation,
+    )
     if op.get_bind().dialect.name == "postgresql":
         function = Path(__file__).parent.parent / "sql" / "append_1.sql"
         op.get_bind().exec_driver_sql(function.read_text(encoding="utf-8"))
