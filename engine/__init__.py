@@ -10,11 +10,13 @@ from engine.discovery import ToolManager
 from engine.engine import Engine
 from engine.guards import ResultGuard
 from engine.rows import ActionSettings, ToolRow
+from engine.rule import EVERYONE, Rule
 from engine.schemas import Prepared
 from engine.settings import Limits, Settings
 from engine.stream import CallAssembler, parse_stream
 
 __all__ = (
+    "EVERYONE",
     "ActionSettings",
     "Attachment",
     "CallAssembler",
@@ -24,6 +26,7 @@ __all__ = (
     "Limits",
     "Prepared",
     "ResultGuard",
+    "Rule",
     "Scope",
     "Settings",
     "Tool",

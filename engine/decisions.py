@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from time import time_ns
 from typing import Any
 
@@ -15,10 +16,12 @@ from engine.journalled import journal_form
 from engine.outcomes import Edited, approved, denied
 from engine.proposal import storable
 from engine.refusals import not_an_object
+from engine.remembering import remember_approval, require_rememberable
 from engine.runtime import Runtime
 from engine.standing import Standing, impossible, stand
 from events.errors import Refused, VersionConflict
 from events.keys import require_storable
+from events.persistence import run_to_end
 from events.types import Approved, Denied
 
 __all__ = ("decide", "expired")
@@ -43,14 +46,31 @@ async def decide(
     the append is under way, it is appended; deciding again says so.
 
     :param arguments: run instead of the model's (``{}`` is an edit too); must be valid by the action's schema
+    :param remember: for so long, allow the same action in the same conversation without asking: see ``engine.rules``
     :raises NotFound: if the tenant has no such call
     :raises Refused: if it does not wait for a decision (the text names its state), or the edit is not valid
-    :raises LogUnavailable: if the decision cannot be written
+    :raises LogUnavailable: if the decision cannot be written, or was and cannot be remembered
     """
     _require_usable(by, approve, arguments, remember)
+    decided = partial(_decided, runtime, key, approve, by, user_id, comment, arguments, remember)
+    return await (decided() if remember is None else run_to_end(decided))
+
+
+async def _decided(
+    runtime: Runtime,
+    key: str,
+    approve: bool,
+    by: str,
+    user_id: str | None,
+    comment: str | None,
+    arguments: dict[str, Any] | None,
+    duration: timedelta | None,
+) -> Approved | Denied:
     while True:
         standing = await stand(runtime, key, user_id)
         event = await _decision(runtime, standing, approve, by, comment, arguments)
+        if duration is not None and isinstance(event, Approved):
+            require_rememberable(standing, duration)
         caller, began = runtime.telemetry.caller(), time_ns()
         try:
             (decided,) = await runtime.journal.step(standing.proposed, [event], standing.row.version)
@@ -60,6 +80,8 @@ async def decide(
         waited = (datetime.now(UTC) - standing.row.updated_at).total_seconds()
         runtime.telemetry.decided(standing.proposed, decided, waited, caller, began)
         assert isinstance(decided, Approved | Denied)
+        if duration is not None and isinstance(decided, Approved):
+            await remember_approval(runtime, standing, decided, duration)
         return decided
 
 
@@ -74,8 +96,8 @@ def _require_usable(by: str, approve: bool, arguments: object, remember: timedel
     require_storable(by, "the name of who decides")
     if arguments is not None and not approve:
         raise Refused("a rejected call does not run, so its arguments cannot be edited; leave out arguments")
-    if remember is not None:
-        raise Refused("remember is not available in this release; decide on each call")
+    if remember is not None and not approve:
+        raise Refused("a rejection cannot be remembered; add a rule to engine.rules, or leave out remember")
 
 
 async def _decision(

@@ -22,6 +22,7 @@ __all__ = (
     "Ruling",
     "check_again",
     "check_pause",
+    "is_forced",
 )
 
 _DENYLIST: Final = "denylist"
@@ -149,6 +150,11 @@ def check_again(question: GateQuestion, paused_by: frozenset[str | None]) -> Dec
     if live.failure is not None and _FAILED not in paused_by:
         return Pause("awaiting_approval", live.failure, _FAILED)
     return _RUN
+
+
+def is_forced(rule: str | None) -> bool:
+    """Tell whether what paused a call was the tool itself, in a way that nothing but a person's approval answers."""
+    return rule in (_DENYLIST, _FAILED)
 
 
 _RUN: Final = Allow()
