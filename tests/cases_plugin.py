@@ -8,7 +8,16 @@ import pytest
 
 from tests.cases_ledger import ids_in_name
 
-__all__ = ("pytest_runtest_makereport",)
+__all__ = ("COLLECTED", "pytest_collection_modifyitems", "pytest_runtest_makereport")
+
+COLLECTED = pytest.StashKey[frozenset[str]]()
+"""The nodes that were collected, before any was deselected, without their parameters."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what was collected."""
+    config.stash[COLLECTED] = frozenset(item.nodeid.partition("[")[0] for item in items)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
