@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.command import main
-from benchmarks.execute import measure_execute
+from benchmarks.execute import measure_engine, measure_execute
 from benchmarks.log import measure_log
 from benchmarks.reading import measure_reading
 from benchmarks.subscribers import measure_subscribers
@@ -11,4 +11,4 @@ from benchmarks.subscribers import measure_subscribers
 __all__ = ()
 
 if __name__ == "__main__":
-    main(measure_log, measure_execute, measure_subscribers, measure_reading)
+    main(measure_log, measure_execute, measure_subscribers, measure_reading, alone=[measure_engine])

@@ -14,12 +14,14 @@ from benchmarks.machine import environment, fsync_figure
 from benchmarks.scale import FULL, QUICK, Scale
 from benchmarks.table import print_figures
 
-__all__ = ("Measurement", "main", "measure")
+__all__ = ("Alone", "Measurement", "main", "measure")
 
 Measurement: TypeAlias = Callable[[Database, Scale], Sequence[Figure]]
+Alone: TypeAlias = Callable[[Scale], Sequence[Figure]]
+"""What is measured without a database."""
 
 
-def main(*measurements: Measurement) -> None:
+def main(*measurements: Measurement, alone: Sequence[Alone] = ()) -> None:
     """Run measurements on each wanted database, print the figures, write them as JSON."""
     parser = argparse.ArgumentParser(description="Measure calljournal beside what the machine can do.")
     parser.add_argument("--quick", action="store_true", help="less of everything: under a minute")
@@ -28,14 +30,20 @@ def main(*measurements: Measurement) -> None:
     parser.add_argument("--output", default="", help="write the figures to this JSON file")
     chosen = parser.parse_args()
     scale = QUICK if chosen.quick else FULL
-    results = measure(measurements, scale, chosen.folder, tuple(chosen.on or ("sqlite", "postgres")))
+    results = measure(measurements, scale, chosen.folder, tuple(chosen.on or ("sqlite", "postgres")), alone)
     if chosen.output:
         Path(chosen.output).parent.mkdir(parents=True, exist_ok=True)
         results.save(chosen.output)
         sys.stdout.write(f"written to {chosen.output}\n")
 
 
-def measure(measurements: Sequence[Measurement], scale: Scale, folder: Path | None, names: tuple[str, ...]) -> Results:
+def measure(
+    measurements: Sequence[Measurement],
+    scale: Scale,
+    folder: Path | None,
+    names: tuple[str, ...],
+    alone: Sequence[Alone] = (),
+) -> Results:
     """Run measurements on each named kind of database, print the figures as they come, and return them all."""
     settings = environment()
     with databases(folder, names) as kinds:
@@ -43,6 +51,10 @@ def measure(measurements: Sequence[Measurement], scale: Scale, folder: Path | No
         for database in kinds:
             settings[database.name] = _durability(database)
         print_figures(settings, figures)
+        for quiet in alone:
+            found = quiet(scale)
+            print_figures({}, found)
+            figures += found
         for database in kinds:
             for measurement in measurements:
                 found = measurement(database, scale)

@@ -26,7 +26,7 @@ from engine.context import CallContext
 from engine.engine import Engine
 from events.types import Executed
 
-__all__ = ("Executing", "measure_execute", "measure_executions")
+__all__ = ("Executing", "measure_engine", "measure_execute", "measure_executions")
 
 _GOALS = {"SQLite": 0.5, "Postgres": 0.8}
 _Samples = defaultdict[tuple[str, str], list[float]]
@@ -61,6 +61,18 @@ def measure_execute(database: Database, scale: Scale) -> list[Figure]:
         )
         for (name, unit), values in samples.items()
     ]
+
+
+def measure_engine(scale: Scale) -> list[Figure]:
+    """Return what the engine costs by itself: on ``null://``, which stores nothing."""
+    samples: _Samples = defaultdict(list)
+    for _ in range(scale.rounds):
+        for loop in LOOPS:
+            for callers in scale.callers:
+                done = run_on(loop, measure_executions, "null://", callers, scale.appends_by(callers) // 4)
+                samples[f"execute, {callers} at once, {loop}", "calls/s"].append(done.rate)
+                samples[f"execute, {callers} at once, {loop}", "us a call"].append(1e6 / done.rate)
+    return [Figure.of(f"null://: {name}", unit, values) for (name, unit), values in samples.items()]
 
 
 def _round(database: Database, bare: Bare, scale: Scale, samples: _Samples) -> None:
@@ -107,4 +119,4 @@ async def _execute(engine: Engine, caller: str, calls: int, times: list[float]) 
 
 
 if __name__ == "__main__":
-    main(measure_execute)
+    main(measure_execute, alone=[measure_engine])

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.command import Measurement, measure
 from benchmarks.compare import compare
-from benchmarks.execute import measure_execute
+from benchmarks.execute import measure_engine, measure_execute
 from benchmarks.figures import Figure, Results
 from benchmarks.log import measure_log
 from benchmarks.reading import measure_reading
@@ -39,6 +39,10 @@ def test_on_sqlite(measurement: Measurement, tmp_path: Path) -> None:
 @pytest.mark.postgres
 def test_on_postgres(measurement: Measurement, tmp_path: Path) -> None:
     assert run(measurement, tmp_path, "postgres").environment["Postgres"] == "fsync=on synchronous_commit=on"
+
+
+def test_without_a_database() -> None:
+    assert {figure.unit for figure in measure_engine(TINY)} == {"calls/s", "us a call"}
 
 
 def test_the_events_have_the_size_they_are_said_to_have() -> None:

@@ -325,14 +325,19 @@ async def test_a_storm_of_timeouts_and_resends(tmp_path: Path) -> None:
 async def test_other_work_of_the_store_is_not_disturbed_by_a_cancelled_neighbour(tmp_path: Path) -> None:
     """A cancelled write must not leave the connection to the next one in the middle of its transaction."""
 
-    def slowly(connection: Any) -> int:
-        total = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) SELECT sum(i) FROM n"
-        return int(connection.exec_driver_sql(total).scalar())
+    total = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) SELECT sum(i) FROM n"
+    loop = asyncio.get_running_loop()
 
     async with opened(f"sqlite:///{tmp_path}/journal.db") as log:
         for number in range(5):
+            begun = asyncio.Event()
+
+            def slowly(connection: Any, begun: asyncio.Event = begun) -> int:
+                loop.call_soon_threadsafe(begun.set)
+                return int(connection.exec_driver_sql(total).scalar())
+
             task = asyncio.create_task(log.store.transact(slowly))
-            await asyncio.sleep(0.001)
+            await begun.wait()
             task.cancel()
             await append_call(log, proposed(str(number)))
             await asyncio.wait((task,))
