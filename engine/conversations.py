@@ -8,6 +8,7 @@ from engine.context import CallContext
 from engine.remembered import NOTHING, ActionKey, Remembered
 from engine.toolset import Toolset
 from events.errors import LogUnavailable
+from events.keys import require_storable
 from events.log import EventLog
 
 __all__ = ("Conversations",)
@@ -28,6 +29,7 @@ class Conversations:
         """Return what the conversation has called, or nothing for calls without one.
 
         :param anew: read the log now; otherwise what was read for the same turn and toolset will do
+        :raises Refused: if the context holds an id that no database stores
         """
         turn = _turn_of(context)
         if context.conversation_id is None:
@@ -51,6 +53,8 @@ class Conversations:
         from projections.names import read_names
 
         turn = context.run_id if context.message_id is None else context.message_id
+        require_storable(context.conversation_id, "the conversation id")
+        require_storable(turn, "the run id" if context.message_id is None else "the message id")
         try:
             uses = await read_names(
                 self._log, user_id=context.user_id, conversation_id=context.conversation_id, turn=turn
