@@ -53,6 +53,7 @@ class Conversations:
         from projections.names import read_names
 
         turn = context.run_id if context.message_id is None else context.message_id
+        require_storable(context.user_id, "the user id")
         require_storable(context.conversation_id, "the conversation id")
         require_storable(turn, "the run id" if context.message_id is None else "the message id")
         try:
