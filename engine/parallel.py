@@ -14,6 +14,7 @@ from engine.call import ToolCall
 from engine.carrying import carry_out
 from engine.context import CallContext
 from engine.flight import Flight
+from engine.lineup import Lineup, ReadyCall
 from engine.proposal import Origin, Proposal, propose
 from engine.repetition import enter
 from engine.runtime import Runtime
@@ -22,8 +23,6 @@ from events.persistence import run_to_end
 from events.types import StreamEvent
 
 __all__ = ("EventsInTurn", "ParallelCalls")
-
-_Waiting = tuple[Flight, Proposal]
 
 
 class EventsInTurn(AsyncIterator[StreamEvent]):
@@ -87,7 +86,7 @@ class ParallelCalls:
         self._events = EventsInTurn()
         self._flights: list[Flight] = []
         self._tasks: anyio.abc.TaskGroup | None = None
-        self._chains = 0
+        self._workers = 0
 
     async def __aenter__(self) -> EventsInTurn:
         """Propose the calls and start them.
@@ -95,17 +94,17 @@ class ParallelCalls:
         :raises LogUnavailable: if a proposal cannot be written; then none of the calls ran
         """
         try:
-            chains = _chains(await self._propose())
+            lineup = Lineup(await self._propose())
         except BaseException:
             await run_to_end(self._leave_all)
             raise
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
-        self._chains = len(chains)
-        places = anyio.CapacityLimiter(self._runtime.settings.limits.parallel)
-        for chain in chains:
-            self._tasks.start_soon(self._run, chain, places)
-        if not chains:
+        # As many as can run at once; a call behind another of its row is started by whoever ran that.
+        self._workers = min(len(lineup), max(1, self._runtime.settings.limits.parallel))
+        for _ in range(self._workers):
+            self._tasks.start_soon(self._work, lineup)
+        if not self._workers:
             self._events.end()
         return self._events
 
@@ -121,12 +120,12 @@ class ParallelCalls:
         finally:
             await run_to_end(self._leave_all)
 
-    async def _propose(self) -> list[_Waiting]:
+    async def _propose(self) -> list[ReadyCall]:
         """Append every proposal, in order; return those calls whose tool is to run."""
-        runtime, waiting = self._runtime, list[_Waiting]()
+        runtime, ready = self._runtime, list[ReadyCall]()
         toolset = await runtime.toolsets.resolve(self._context)
         origin = Origin(runtime.worker, self._caller.traceparent)
-        for call in self._calls:
+        for place, call in enumerate(self._calls):
             proposal = propose(call, self._context, toolset, self._prepared, origin, runtime.checker)
             flight = runtime.flights.begin(proposal.proposed)
             self._flights.append(flight)
@@ -135,17 +134,17 @@ class ParallelCalls:
             if flight.settled:
                 runtime.flights.end(flight)
             else:
-                waiting.append((flight, proposal))
-        return waiting
+                ready.append(ReadyCall(place, flight, proposal))
+        return ready
 
-    async def _run(self, chain: list[_Waiting], places: anyio.CapacityLimiter) -> None:
+    async def _work(self, lineup: Lineup) -> None:
         try:
-            for flight, proposal in chain:
-                async with places:
-                    await self._carry(flight, proposal)
+            while (call := lineup.take()) is not None:
+                await self._carry(call.flight, call.proposal)
+                lineup.give_back(call)
         finally:
-            self._chains -= 1
-            if not self._chains:
+            self._workers -= 1
+            if not self._workers:
                 self._events.end()
 
     async def _carry(self, flight: Flight, proposal: Proposal) -> None:
@@ -170,19 +169,3 @@ async def _leave(runtime: Runtime, flight: Flight, trouble: Exception | None = N
         runtime.flights.end(flight)
     else:
         await runtime.flights.leave(flight, trouble)
-
-
-def _chains(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    """Put calls that must follow one another into one chain, in order; each other call is a chain of its own."""
-    chains: list[list[_Waiting]] = []
-    serial: dict[str, list[_Waiting]] = {}
-    for flight, proposal in waiting:
-        member = proposal.member
-        if member is None or member.tool is None or not member.tool.serial:
-            chains.append([(flight, proposal)])
-        elif member.row.id in serial:
-            serial[member.row.id].append((flight, proposal))
-        else:
-            serial[member.row.id] = [(flight, proposal)]
-            chains.append(serial[member.row.id])
-    return chains
