@@ -38,7 +38,7 @@ _COMFORTABLE = 4_000_000
 class Pager:
     """How many rows to ask for next: it follows the size of what was read, so that memory stays flat."""
 
-    def __init__(self, size: int = 256) -> None:
+    def __init__(self, size: int = 32) -> None:
         self.size = size
 
     def saw(self, rows: int, characters: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ COLUMN_NAMES: tuple[str, ...] = tuple(attempts.c.keys())
 _TENANT = COLUMN_NAMES.index("tenant")
 _ERROR = COLUMN_NAMES.index("error")
 _JSON = tuple([COLUMN_NAMES.index(name) for name in ("arguments", "result")])
+_EXPIRY = COLUMN_NAMES.index("expires_at")
 _MOMENTS = tuple([COLUMN_NAMES.index(name) for name in ("expires_at", "proposed_at", "updated_at")])
 
 
@@ -39,8 +41,8 @@ def _raw(column: Column[Any], dialect: str) -> ColumnElement[Any]:
     return column if isinstance(column.type, Text) else type_coerce(column, NullType())
 
 
-def stored_values(columns: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a stored row as :func:`folded_values` returns a folded one."""
+def stored_values(columns: Sequence[Any]) -> list[Any]:
+    """Return a stored row as :func:`folded_values` returns a folded one; the moments of events stay as stored."""
     values = list(columns)
     for index in _JSON:
         if values[index] is not None:
@@ -48,10 +50,9 @@ def stored_values(columns: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(values[_ERROR], bytes):
         # Damaged text must differ, not fail.
         values[_ERROR] = values[_ERROR].decode(errors="surrogateescape")
-    for index in _MOMENTS:
-        if values[index] is not None:
-            values[index] = _moment(values[index])
-    return tuple(values)
+    if values[_EXPIRY] is not None:
+        values[_EXPIRY] = _moment(values[_EXPIRY])
+    return values
 
 
 def _moment(stored: Any) -> Any:
@@ -61,14 +62,14 @@ def _moment(stored: Any) -> Any:
         return stored
 
 
-def folded_values(row: AttemptRow) -> tuple[Any, ...]:
+def folded_values(row: AttemptRow) -> list[Any]:
     """Return a folded row's values for a comparison; JSON as text, byte by byte."""
     values = list(astuple(row))
     values[_TENANT] = tenant_column(row.user_id)
     for index in _JSON:
         if not isinstance(values[index], msgspec.Raw):
             values[index] = _json(row, index)
-    return tuple(values)
+    return values
 
 
 def _json(row: AttemptRow, index: int) -> msgspec.Raw | None:
@@ -79,13 +80,13 @@ def _json(row: AttemptRow, index: int) -> msgspec.Raw | None:
 
 def bound_values(row: AttemptRow, dialect: str) -> tuple[Any, ...]:
     """Return a folded row's values as the driver takes them."""
-    values = list(folded_values(row))
+    values = folded_values(row)
     for index in _JSON:
         if values[index] is not None:
             values[index] = bytes(values[index]).decode()
     if dialect == "sqlite":
         for index in _MOMENTS:
-            if values[index] is not None:
+            if isinstance(values[index], datetime):
                 values[index] = utc_text(values[index])
     return tuple(values)
 

@@ -153,12 +153,15 @@ class TextCodec:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+        self._current: set[tuple[str, int]] = set()
         self._decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(_TextEvent)
 
     def decode(self, kind: str, schema_version: int, data: bytes | str, position: int) -> ToolEvent | None:
         """See ``Codec.decode``."""
-        if not self._codec.is_current(kind, schema_version):
-            return self._codec.decode(kind, schema_version, data, position)
+        if (kind, schema_version) not in self._current:
+            if not self._codec.is_current(kind, schema_version):
+                return self._codec.decode(kind, schema_version, data, position)
+            self._current.add((kind, schema_version))
         event = self._decoder.decode(data)
         force_setattr(event, "position", position)
         return event

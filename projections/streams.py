@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from events.errors import TransitionRejected
 from events.keys import tenant_column, tenant_of
-from events.records import Pager, Record, moment_of, stream_records
+from events.records import Pager, Record, stream_records
 from events.store import Store
 from events.transitions import kind_of
 from events.types import Executed, Recorded, ToolEvent
@@ -18,6 +19,9 @@ from projections.report import Problem, ProblemKind
 from projections.row import AttemptRow
 
 __all__ = ("StreamFold", "fold_streams")
+
+
+_parse = datetime.fromisoformat
 
 
 class StreamFold:
@@ -60,7 +64,8 @@ class StreamFold:
         self.version, self.last = version, position
         try:
             event = self._codec.decode(kind, schema_version, data, position)
-            moment = moment_of(recorded_at)
+            if isinstance(recorded_at, str):
+                _parse(recorded_at)
         except (msgspec.DecodeError, ValueError, TypeError, LookupError) as error:
             self._fail("event", f"the event's text is damaged ({error})", position)
             return
@@ -72,7 +77,7 @@ class StreamFold:
             self._fail("event", "the event's text and its columns disagree", position)
             return
         if self.whole:
-            self._fold(event, moment)
+            self._fold(event, recorded_at)
 
     def _place(self, position: int, version: int, tenant: str, key: str) -> None:
         if self.version == 0:
@@ -86,7 +91,8 @@ class StreamFold:
         if position <= self.last:
             self._fail("stream", f"version {version} stands before version {version - 1}", position)
 
-    def _fold(self, event: ToolEvent, moment: datetime) -> None:
+    def _fold(self, event: ToolEvent, moment: Any) -> None:
+        # Moments stay as they are stored: the row has the very same text.
         recorded = Recorded(
             position=self.last,
             key=self.key,
@@ -118,7 +124,9 @@ async def fold_streams(
     """Yield the folds of the streams numbered ``after`` < stream <= ``upto``, in order, some at a time."""
     cursor = (after, 2**31 - 1)
     fold: StreamFold | None = None
-    while records := await stream_records(store, cursor, upto, pager):
+    while True:
+        asked = pager.size
+        records = await stream_records(store, cursor, upto, pager)
         done: list[StreamFold] = []
         for record in records:
             stream = record[1]
@@ -127,7 +135,8 @@ async def fold_streams(
                     done.append(fold)
                 fold = StreamFold(codec, stream)
             fold.add(record)
+        if len(records) < asked:
+            yield done if fold is None else [*done, fold]
+            return
         cursor = (records[-1][1], records[-1][2])
         yield done
-    if fold is not None:
-        yield [fold]

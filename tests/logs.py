@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, text
 
-from engine.migration import CHAINS
 from events import EventLog, Recorded, ToolEvent
 from events.codec import Codec
+from events.migration import EVENTS_CHAIN
 from events.opening import open_log
 from events.schema import events as event_table
 from projections import AttemptsProjection
+from projections.migration import PROJECTIONS_CHAIN
 
 __all__ = ("opened", "recorded_events", "store_raw", "tamper")
 
@@ -28,7 +29,7 @@ _TRIGGERS = {
 @asynccontextmanager
 async def opened(url: str, codec: Codec | None = None) -> AsyncIterator[EventLog]:
     """Open a log and close it at the end."""
-    log = await open_log(url, AttemptsProjection(), CHAINS, codec=codec)
+    log = await open_log(url, AttemptsProjection(), (EVENTS_CHAIN, PROJECTIONS_CHAIN), codec=codec)
     try:
         yield log
     finally:

@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from engine.migration import CHAINS
 from events import Append, EventLog, LogUnavailable, ToolEvent, TransitionRejected, VersionConflict
 from events.codec import Codec
+from events.migration import EVENTS_CHAIN
 from events.opening import open_log
 from events.seal import seal
 from events.writer import Writer
 from projections import AttemptRow, AttemptsProjection, fold_row, rebuild, verify
+from projections.migration import PROJECTIONS_CHAIN
 from projections.rows import read_attempt
 from tests.conftest import TEMPLATE
 from tests.logs import opened, recorded_events
@@ -45,14 +46,14 @@ class LogMachine(RuleBasedStateMachine):
         self.url = url
         self.model = Model()
 
-    def run(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
+    def _run(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
         """Run an async function in the portal's loop."""
         return self.portal.call(function, *args)
 
     @initialize()
     def open(self) -> None:
         """Open the log over a store that can be told to fail."""
-        inner = self.run(open_log, self.url, AttemptsProjection(), CHAINS)
+        inner = self._run(open_log, self.url, AttemptsProjection(), (EVENTS_CHAIN, PROJECTIONS_CHAIN))
         self.store = UnreliableStore(inner.store)
         store: Any = self.store
         self.log = EventLog(store, AttemptsProjection(), Codec(), Writer(store))
@@ -60,8 +61,8 @@ class LogMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """At the end: fold = table, and verify and rebuild agree."""
         if hasattr(self, "log"):
-            self.run(self._check)
-            self.run(self.log.aclose)
+            self._run(self._check)
+            self._run(self.log.aclose)
 
     async def _check(self) -> None:
         await seal(self.log)
@@ -74,11 +75,11 @@ class LogMachine(RuleBasedStateMachine):
                 assert row == await read_attempt(self.log, key, tenant)
             assert (await rebuild(self.log)).ok
 
-    def append(self, events: list[ToolEvent], expected: int) -> None:
+    def _append(self, events: list[ToolEvent], expected: int) -> None:
         """Append to both: the log accepts exactly what the fold accepts."""
         after = self.model.fold(events)
         try:
-            recorded = self.run(self.log.append, events[0].key, events, expected, events[0].user_id)
+            recorded = self._run(self.log.append, events[0].key, events, expected, events[0].user_id)
         except TransitionRejected:
             assert after is None
             return
@@ -94,7 +95,7 @@ class LogMachine(RuleBasedStateMachine):
         version = self.model.version(tenant, first.key)
         if version == 0:
             events = [first, *events[:-1]]
-        self.append(events, version)
+        self._append(events, version)
 
     @rule(tenant=tenants, key=keys, name=st.sampled_from(STEPS), off=st.sampled_from([-2, -1, 1, 5]))
     def miss_the_version(self, tenant: str | None, key: str, name: str, off: int) -> None:
@@ -103,7 +104,7 @@ class LogMachine(RuleBasedStateMachine):
         version = self.model.version(tenant, first.key)
         if version + off > 0:
             with pytest.raises(VersionConflict) as conflict:
-                self.run(self.log.append, first.key, [make_step(name, first)], version + off, tenant)
+                self._run(self.log.append, first.key, [make_step(name, first)], version + off, tenant)
             assert conflict.value.actual == (version or None)
 
     @rule(tenant=tenants, key=keys)
@@ -113,7 +114,7 @@ class LogMachine(RuleBasedStateMachine):
         if version:
             rival = Model().first_of(tenant, key, True)
             with pytest.raises(VersionConflict) as conflict:
-                self.run(self.log.append, rival.key, [rival], 0, tenant)
+                self._run(self.log.append, rival.key, [rival], 0, tenant)
             assert conflict.value.actual == version
 
     @rule(data=st.data())
@@ -126,7 +127,7 @@ class LogMachine(RuleBasedStateMachine):
         index = data.draw(st.integers(0, len(stream.appends) - 1))
         recorded = stream.appends[index]
         events = [entry.event for entry in recorded]
-        again = self.run(self.log.append, recorded[0].key, events, recorded[0].version - 1, recorded[0].user_id)
+        again = self._run(self.log.append, recorded[0].key, events, recorded[0].version - 1, recorded[0].user_id)
         assert again == recorded
 
     @rule(tenant=tenants, key=keys, other=tenants, name=st.sampled_from(STEPS))
@@ -136,7 +137,7 @@ class LogMachine(RuleBasedStateMachine):
             return
         event = make_step(name, Model().first_of(other, key, True))
         with pytest.raises(VersionConflict) as conflict:
-            self.run(self.log.append, event.key, [event], self.model.version(tenant, event.key), other)
+            self._run(self.log.append, event.key, [event], self.model.version(tenant, event.key), other)
         assert conflict.value.actual is None
 
     @rule(one=keys, two=keys, names=st.tuples(st.sampled_from(STEPS), st.sampled_from(STEPS)), tenant=tenants)
@@ -153,7 +154,7 @@ class LogMachine(RuleBasedStateMachine):
         ]
         legal = all(self.model.fold([event]) is not None for event in events)
         try:
-            recorded = self.run(self.log.append_many, appends)
+            recorded = self._run(self.log.append_many, appends)
         except TransitionRejected:
             assert not legal
             return
@@ -169,22 +170,22 @@ class LogMachine(RuleBasedStateMachine):
         event: ToolEvent = make_step(name, first) if version else first
         self.store.fails = fails
         with pytest.raises(LogUnavailable):
-            self.run(self.log.append, event.key, [event], version, tenant)
+            self._run(self.log.append, event.key, [event], version, tenant)
         self.reopen()
-        self.append([event], version)
+        self._append([event], version)
 
     @rule()
     def reopen(self) -> None:
         """Close the log and open it again."""
         if not self.url.endswith("sqlite://"):
-            self.run(self.log.aclose)
+            self._run(self.log.aclose)
             self.open()
 
     @invariant()
     def the_log_is_the_model(self) -> None:
         """After every step, what is read is what was acknowledged."""
         if hasattr(self, "log"):
-            assert self.run(recorded_events, self.log) == self.model.records()
+            assert self._run(recorded_events, self.log) == self.model.records()
 
 
 @pytest.fixture(params=["asyncio", "trio"])
