@@ -21,7 +21,7 @@ from events.types import Recorded, ToolEvent
 
 __all__ = ("PAGE", "payload_content", "read_log", "read_one_stream", "subscription")
 
-PAGE = 2000
+PAGE = 1000
 _COLUMNS = (
     events.c.position,
     events.c.key,
