@@ -38,6 +38,7 @@ class PostgresDurability(msgspec.Struct, frozen=True):
 class _Connections(msgspec.Struct, frozen=True):
     """What lives on asyncio's side."""
 
+    address: Address
     committer: Committer
     pool: Pool
     wake: Wake
@@ -53,14 +54,14 @@ class PostgresStore:
 
     dialect = "postgresql"
 
-    def __init__(self, address: Address, bridge: Bridge, connections: _Connections) -> None:
-        self._address = address
+    def __init__(self, bridge: Bridge, connections: _Connections) -> None:
         self._bridge = bridge
         self._connections = connections
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<PostgresStore {self._address.place}{' closed' if self._closed else ''}>"
+        address = self._connections.address
+        return f"<PostgresStore {address.place}{', pooled' * address.pooled}{', closed' * self._closed}>"
 
     @property
     def epoch(self) -> int:
@@ -171,15 +172,14 @@ async def open_postgres(url: str, projection: InlineProjection, chains: Sequence
     except BaseException:
         await bridge.aclose()
         raise
-    return PostgresStore(address, bridge, connections)
+    return PostgresStore(bridge, connections)
 
 
 async def _connect(address: Address, projection: InlineProjection, chains: Sequence[Chain]) -> _Connections:
     address = msgspec.structs.replace(address, pooled=await is_pooled(address))
     pool = Pool(address)
-    connections = _Connections(
-        Committer(address, projection, epoch_of(chains)), pool, Wake(address, listens=not address.pooled)
-    )
+    committer = Committer(address, projection, epoch_of(chains))
+    connections = _Connections(address, committer, pool, Wake(address, listens=not address.pooled))
     try:
         await pool.run(check, chains)
         await connections.committer.connection()
