@@ -7,12 +7,13 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from engine.call import ToolCall
+from engine.preview import cut_text
 from engine.truncation import cut_for_model
 from events.codec import encode_json
 from events.types import Denied, Executed, Failed, StreamEvent
 from projections.row import AttemptRow
 
-__all__ = ("Answer", "Outcome", "answer_of", "never_started")
+__all__ = ("Answer", "Outcome", "answer_of", "never_started", "with_edit")
 
 Outcome: TypeAlias = Literal["result", "error", "denied", "open"]
 """``result``: the tool's own; ``error``: it failed, or reports one; ``denied``: it was not run; ``open``: not yet."""
@@ -31,6 +32,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     value: Any
 
+
+_SHOWN = 2000
+"""Characters of edited arguments that are shown."""
 
 _WAITING = {
     "awaiting_approval": "It waits for a person's approval and has not run. Do not assume that it will be approved.",
@@ -61,6 +65,15 @@ def answer_of(call: ToolCall, row: AttemptRow, last: StreamEvent, limit: int | N
             return _worded(call, "denied", last.message)
         case _:
             return _worded(call, "open", _standing(row))
+
+
+def with_edit(answer: Answer, arguments: Any) -> Answer:
+    """Return the answer of a call that its approver edited, saying what was run: it is not what the model sent."""
+    ran = cut_text(encode_json(arguments).decode(), _SHOWN)
+    note = f"The user who approved this call changed its arguments to {ran}"
+    return msgspec.structs.replace(
+        answer, text=f"{note}. With those: {answer.text}", value={"note": note, "result": answer.value}
+    )
 
 
 def _result(call: ToolCall, executed: Executed, limit: int | None) -> Answer:

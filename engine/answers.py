@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine.answer_text import Answer, answer_of, never_started
+from engine.answer_text import Answer, answer_of, never_started, with_edit
 from engine.call import ToolCall, unique_ids
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.superseding import close_waiting
-from events.types import Proposed
+from events.types import Executed, Failed, Proposed
 from projections.row import AttemptRow
 from projections.rows import read_message
 
@@ -57,8 +57,10 @@ async def _answer(runtime: Runtime, told: _Told, limit: int | None) -> Answer:
         return never_started(told.call)
     recorded = await recorded_events(runtime.log, told.row.key, told.row.user_id)
     opening = recorded[0]
-    extra = opening.extra if isinstance(opening, Proposed) else {}
-    return answer_of(msgspec.structs.replace(told.call, extra=extra), told.row, recorded[-1], limit)
+    assert isinstance(opening, Proposed)
+    answer = answer_of(msgspec.structs.replace(told.call, extra=opening.extra), told.row, recorded[-1], limit)
+    edited = told.row.arguments != opening.arguments and isinstance(recorded[-1], Executed | Failed)
+    return with_edit(answer, told.row.arguments) if edited else answer
 
 
 def _of_rows(rows: Sequence[AttemptRow]) -> list[_Told]:
