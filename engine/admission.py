@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import time_ns
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from engine.definition import Definition
 from engine.flight import Flight
 from engine.gate import Allow, Decision, GateQuestion, check_again, check_pause
 from engine.outcomes import verdict_event
-from engine.proposal import Proposal
+from engine.proposal import Proposal, Refusal
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.telemetry import Caller
@@ -20,6 +21,10 @@ from events.errors import Conflict
 from events.types import Proposed, StreamEvent
 
 __all__ = ("admit", "admit_again")
+
+_NOT_AGAIN: Final = (
+    "The worker that ran this call is gone, and it may not be run again; whether the call had its effect is not known."
+)
 
 
 async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Caller) -> StreamEvent | None:
@@ -32,11 +37,10 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     question, proposed = proposal.question, flight.proposed
     if question is None:
         return None
-    if proposed.id == proposal.proposed.id:
-        policy = await runtime.rulebook.as_written(proposed.user_id)
-    else:
-        # Taken over: nothing of this call has been written by this worker.
-        policy = await runtime.rulebook.fresh(proposed.user_id)
+    # A call that is taken over was proposed by another: nothing of it has been written by this worker.
+    taken_over = proposed.id != proposal.proposed.id
+    rulebook = runtime.rulebook
+    policy = await (rulebook.fresh if taken_over else rulebook.as_written)(proposed.user_id)
     if not policy and proposal.verdict is None and not question.unasked:
         return None
     began = time_ns()
@@ -46,7 +50,9 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
         ruling = question.ruling
         flight.rule = ruling.rule if ruling is not None and ruling.effect == "allow" else None
         return None
-    event = verdict_event(proposed, decision, runtime.settings.limits)
+    # What a dead worker began may have had its effect: to say that it was not run would be a guess.
+    verdict = Refusal("orphaned", _NOT_AGAIN) if taken_over else decision
+    event = verdict_event(proposed, verdict, runtime.settings.limits)
     try:
         stopped: StreamEvent = await runtime.journal.close(proposed, event, flight.version)
     except Conflict:

@@ -124,7 +124,8 @@ def _faults(node: Any) -> Iterator[str]:
             if given < len(wanted) or (given > len(wanted) and not variadic):
                 yield f"{node['value']}() takes {len(wanted)} arguments, not {given}"
     for child in node["children"]:
-        yield from _faults(child)
+        if isinstance(child, dict):
+            yield from _faults(child)
 
 
 def _told(error: Exception) -> str:
