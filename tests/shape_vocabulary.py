@@ -17,6 +17,7 @@ JSON_CONTENT = frozenset(
         "buckets",
         "cards",
         "chunk",
+        "chunks",
         "client_tools",
         "config",
         "configuration",
