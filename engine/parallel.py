@@ -15,7 +15,8 @@ from engine.carrying import carry_out
 from engine.context import CallContext
 from engine.flight import Flight
 from engine.lineup import Lineup, ReadyCall
-from engine.proposal import Origin, Proposal, propose
+from engine.proposal import Origin, Proposal
+from engine.proposing import proposal_of
 from engine.repetition import enter
 from engine.runtime import Runtime
 from engine.schemas import Prepared
@@ -123,10 +124,9 @@ class ParallelCalls:
     async def _propose(self) -> list[ReadyCall]:
         """Append every proposal, in order; return those calls whose tool is to run."""
         runtime, ready = self._runtime, list[ReadyCall]()
-        toolset = await runtime.toolsets.resolve(self._context)
         origin = Origin(runtime.worker, self._caller.traceparent)
         for place, call in enumerate(self._calls):
-            proposal = propose(call, self._context, toolset, self._prepared, origin, runtime.checker)
+            proposal = await proposal_of(runtime, call, self._context, self._prepared, origin)
             flight = runtime.flights.begin(proposal.proposed)
             self._flights.append(flight)
             for event in await enter(runtime, flight, proposal, self._caller):
