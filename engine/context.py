@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from engine.contract import Attachment
+from events.keys import require_storable
 
-__all__ = ("CallContext",)
+__all__ = ("CallContext", "require_storable_ids")
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,3 +30,15 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     tool_allowlist: frozenset[str | int] | set[str | int] = frozenset()
     client_tools: tuple[dict[str, Any], ...] | list[dict[str, Any]] = ()
     attachments: tuple[Attachment, ...] = ()
+
+
+def require_storable_ids(context: CallContext) -> None:
+    """Refuse a context whose ids could not be stored. :raises Refused: if one holds NUL or half of a surrogate pair"""
+    for what, identity in (
+        ("the user id", context.user_id),
+        ("the message id", context.message_id),
+        ("the run id", context.run_id),
+        ("the conversation id", context.conversation_id),
+        ("the agent id", context.agent_id),
+    ):
+        require_storable(identity, what)

@@ -19,7 +19,7 @@ from engine.refusals import arguments_text, refusal_text
 from engine.remembered import NOTHING, Remembered
 from engine.schemas import Prepared
 from engine.toolset import Member, Toolset
-from events.keys import call_digest, journal_key, new_id, require_storable
+from events.keys import call_digest, journal_key, new_id
 from events.types import FailureKind, Proposed
 
 __all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "storable")
@@ -108,7 +108,6 @@ def _event(
     member: Member | None,
     origin: Origin,
 ) -> Proposed:
-    _require_storable(context)
     call_id = storable(call.id) or f"call_{new_id()}"
     raw = None if parsed.raw is None else storable(parsed.raw)
     tool_id = None if member is None else member.row.id
@@ -141,15 +140,6 @@ def _event(
         worker=origin.worker,
         traceparent=origin.traceparent,
     )
-
-
-def _require_storable(context: CallContext) -> None:
-    for what, identity in (
-        ("the run id", context.run_id),
-        ("the conversation id", context.conversation_id),
-        ("the agent id", context.agent_id),
-    ):
-        require_storable(identity, what)
 
 
 def storable(text: str | None, limit: int | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from engine.call import ToolCall
-from engine.context import CallContext
+from engine.context import CallContext, require_storable_ids
 from engine.proposal import Origin, Proposal, Refusal, needs_memory, propose
 from engine.refusals import STOPPED_AFTER, refusal_text
 from engine.remembered import NOTHING
@@ -24,6 +24,7 @@ async def proposal_of(
 
     :raises Refused: if the context holds an id that no database stores
     """
+    require_storable_ids(context)
     toolset = await runtime.toolsets.resolve(context)
     remembered = NOTHING
     if needs_memory(call, context, prepared):
