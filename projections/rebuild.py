@@ -28,10 +28,10 @@ async def rebuild(log: EventLog, *, progress: Callable[[int, int], None] | None 
     run = Replay(log, progress or _ignore)
     await run.begin()
     await run.fill()
+    if not run.problems:
+        await run.finish()
     if run.problems:
         await run.abandon()
-    else:
-        await run.finish()
     return run.report()
 
 

@@ -24,14 +24,14 @@ from projections.fold import TextCodec
 from projections.report import Problem, Report
 from projections.schema import attempts
 from projections.streams import StreamFold, fold_streams
-from projections.swap import SHADOW, create_shadow, drop_shadow, has_shadow, lock_live, swap_tables
+from projections.swap import SHADOW, create_shadow, discard_some, drop_shadow, has_shadow, lock_live, swap_tables
 
 __all__ = ("Replay",)
 
 _CHECKPOINT = f"rebuild:{attempts.name}"
 _WINDOW = 1000
 _ROUNDS = 20
-_TRIES = 5
+_TRIES = 10
 
 
 class Replay:
@@ -48,6 +48,7 @@ class Replay:
 
     async def begin(self) -> None:
         """Make the second table, or find the one that an interrupted rebuild left behind."""
+        await self._discard()
         head = await self.log.head()
 
         def prepare(connection: Connection) -> tuple[int, int]:
@@ -115,9 +116,14 @@ class Replay:
                 # Somebody reads the live table for long; waiting on would hold up every append behind us.
                 if self.problems or tries == _TRIES:
                     raise
-                await anyio.sleep(0.2 * tries)
+                await anyio.sleep(0.1 * tries)
             else:
                 break
+        await self._discard()
+
+    async def _discard(self) -> None:
+        while await self.store.transact(discard_some):
+            pass
 
     async def _catch_up(self, after: int, upto: int) -> None:
         while after < upto:

@@ -9,12 +9,14 @@ from sqlalchemy import Connection, inspect, text
 from projections.columns import COLUMN_NAMES
 from projections.schema import attempts
 
-__all__ = ("SHADOW", "create_shadow", "drop_shadow", "has_shadow", "lock_live", "swap_tables")
+__all__ = ("SHADOW", "create_shadow", "discard_some", "drop_shadow", "has_shadow", "lock_live", "swap_tables")
 
 LIVE = attempts.name
 SHADOW = f"{LIVE}_rebuild"
+REPLACED = f"{LIVE}_replaced"
 
-_LOCK_TIMEOUT = "2s"
+_LOCK_TIMEOUT = "500ms"
+_PART = 2000
 
 
 def has_shadow(connection: Connection) -> bool:
@@ -43,7 +45,10 @@ def drop_shadow(connection: Connection) -> None:
 
 
 def lock_live(connection: Connection) -> None:
-    """Keep every append out until the transaction ends. Does not wait for long readers: appends would queue behind."""
+    """Keep every append out until the transaction ends.
+
+    Waits for half a second only: appends queue behind this, and give up after two seconds.
+    """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
         connection.exec_driver_sql(f"LOCK TABLE {LIVE} IN ACCESS EXCLUSIVE MODE")
@@ -58,18 +63,36 @@ def swap_tables(connection: Connection) -> None:
 
 
 def _swap_sqlite(connection: Connection) -> None:
-    kept = text("SELECT sql FROM sqlite_master WHERE tbl_name = :name AND type <> 'table' AND sql IS NOT NULL")
-    statements = connection.execute(kept, {"name": LIVE}).scalars().all()
+    attached = text(
+        "SELECT type, name, sql FROM sqlite_master WHERE tbl_name = :name AND type <> 'table' AND sql IS NOT NULL"
+    )
+    things = connection.execute(attached, {"name": LIVE}).all()
     # A rename must leave views and triggers that name the live table as they are.
     legacy = connection.exec_driver_sql("PRAGMA legacy_alter_table").scalar()
     connection.exec_driver_sql("PRAGMA legacy_alter_table = ON")
     try:
-        connection.exec_driver_sql(f"DROP TABLE {LIVE}")
+        for kind, name, _ in things:
+            connection.exec_driver_sql(f'DROP {kind} "{name}"')
+        connection.exec_driver_sql(f"ALTER TABLE {LIVE} RENAME TO {REPLACED}")
         connection.exec_driver_sql(f"ALTER TABLE {SHADOW} RENAME TO {LIVE}")
-        for statement in statements:
+        for _, _, statement in things:
             connection.exec_driver_sql(statement)
     finally:
         connection.exec_driver_sql(f"PRAGMA legacy_alter_table = {legacy or 0}")
+
+
+def discard_some(connection: Connection) -> bool:
+    """Remove a part of the table that was replaced; False: nothing is left of it.
+
+    SQLite frees a table page by page: in one go, that would hold up every append for seconds.
+    """
+    if not inspect(connection).has_table(REPLACED):
+        return False
+    some = f"SELECT stream FROM {REPLACED} LIMIT {_PART}"  # noqa: S608
+    gone = connection.exec_driver_sql(f"DELETE FROM {REPLACED} WHERE stream IN ({some})").rowcount  # noqa: S608
+    if gone < _PART:
+        connection.exec_driver_sql(f"DROP TABLE {REPLACED}")
+    return gone == _PART
 
 
 _INDEXES = text("""

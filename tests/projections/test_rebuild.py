@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-from events import Confirmed, Conflict, EventLog, Executed, SchemaMismatch
+from events import Confirmed, Conflict, EventLog, Executed, LogUnavailable, SchemaMismatch
 from projections import Report, rebuild, verify
 from projections.swap import SHADOW
 from tests.events.appends import follow, proposed
 from tests.lives import live, live_all
-from tests.logs import tamper
+from tests.logs import opened, tamper
 
 __all__ = ()
 
@@ -73,7 +75,7 @@ async def test_the_table_keeps_its_indexes_constraints_triggers_and_grants(log: 
         extra += ["GRANT SELECT ON tool_call_attempts TO PUBLIC"]
         extra += ["CREATE TRIGGER t BEFORE TRUNCATE ON tool_call_attempts EXECUTE FUNCTION calljournal_append_only()"]
     else:
-        extra += ["CREATE TRIGGER t AFTER DELETE ON tool_call_attempts BEGIN SELECT 1; END"]
+        extra += ["CREATE TRIGGER t AFTER DELETE ON tool_call_attempts BEGIN SELECT RAISE(ABORT, 'kept'); END"]
         extra += ["CREATE VIEW open_calls AS SELECT key FROM tool_call_attempts WHERE status = 'proposed'"]
     await log.store.write([text(statement) for statement in extra])
     before = await schema(log)
@@ -171,3 +173,46 @@ async def test_two_rebuilds_at_once_do_no_harm(log: EventLog) -> None:
     assert set(outcomes) <= {"ok", "second"}
     assert await rows(log) == before
     assert not await has_shadow(log)
+
+
+@pytest.mark.soak
+@pytest.mark.postgres
+async def test_whoever_reads_the_table_for_long_holds_up_the_swap_but_no_append(postgres_url: str) -> None:
+    async with opened(postgres_url) as log, opened(postgres_url) as other:
+        await live_all(log)
+        held, released = threading.Event(), threading.Event()
+
+        def read_for_long(connection: Connection) -> None:
+            connection.execute(text("SELECT * FROM tool_call_attempts"))
+            held.set()
+            while not released.is_set():
+                connection.execute(text("SELECT pg_sleep(0.05)"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(other.store.transact, read_for_long)
+            await anyio.to_thread.run_sync(held.wait)
+            await rebuild_while_appending(log)
+            released.set()
+        assert (await rebuild(log)).ok
+        assert (await verify(log)).problems == ()
+
+
+async def failing_rebuild(log: EventLog) -> None:
+    with pytest.raises(LogUnavailable):
+        await rebuild(log)
+
+
+async def rebuild_while_appending(log: EventLog) -> None:
+    done = anyio.Event()
+
+    async def keep_appending() -> None:
+        turn = 0
+        while not done.is_set():
+            turn += 1
+            first = proposed(f"c{turn}", message_id="n")
+            await live(log, first, [follow(Executed, first, result=turn)])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keep_appending)
+        await failing_rebuild(log)
+        done.set()
