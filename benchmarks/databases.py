@@ -116,7 +116,7 @@ def databases(folder: Path | None, names: tuple[str, ...]) -> Iterator[list[Data
         if "postgres" not in names:
             yield found
             return
-        with postgres_server() as server:
+        with postgres_server(on_disk=True) as server:
             yield [*found, PostgresDatabase(server)]
     finally:
         shutil.rmtree(root, ignore_errors=True)

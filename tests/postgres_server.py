@@ -35,6 +35,8 @@ PASSWORD = "canary-4f1d"
 
 T = TypeVar("T")
 
+_ROOM = 4 << 30
+
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
@@ -193,10 +195,14 @@ def _wheel() -> Sequence[Path]:
 
 
 @contextmanager
-def postgres_server(*, fsync: bool = True) -> Iterator[PostgresServer]:
-    """Start a cluster of its own and stop it at the end. Unprivileged, also where the caller is root."""
+def postgres_server(*, fsync: bool = True, on_disk: bool = False) -> Iterator[PostgresServer]:
+    """Start a cluster of its own and stop it at the end. Unprivileged, also where the caller is root.
+
+    :param on_disk: its files lie on a disk, as figures need it; else in memory where there is room, so that a database
+        per test costs little. What a killed server has acknowledged is there again either way
+    """
     identity = _unprivileged()
-    root = Path(tempfile.mkdtemp(prefix="cj-pg-"))
+    root = Path(tempfile.mkdtemp(prefix="cj-pg-", dir=None if on_disk else _memory()))
     try:
         if identity.uid is not None:
             os.chown(root, identity.uid, identity.gid or -1)
@@ -210,6 +216,13 @@ def postgres_server(*, fsync: bool = True) -> Iterator[PostgresServer]:
                 server.close()
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _memory() -> Path | None:
+    """Return a folder in memory with room for a cluster, or None."""
+    folder = Path("/dev/shm")
+    roomy = folder.is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > _ROOM
+    return folder if roomy else None
 
 
 def _unprivileged() -> _Identity:
