@@ -6,7 +6,7 @@ connection: what had been written is recognised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import anyio
@@ -24,6 +24,9 @@ PATIENCE = 5.0
 
 _ANSWER_TIMEOUT = 30.0
 _ISOLATION_TIME = 10.0
+_LARGEST_STATEMENT = 32_000_000
+"""Characters of events and payloads in one statement."""
+
 _AGAIN = frozenset({"40001", "40P01", "CJ001"})
 """Serialisation failure, deadlock, and two units that began one stream at once."""
 
@@ -56,13 +59,17 @@ class Committer:
         return f"<Committer {'connected' if connected else 'not connected'}>"
 
     async def commit(self, units: Sequence[Unit]) -> list[Outcome]:
-        """Write the units; each has its own outcome. Single appends share a transaction, larger units have their own.
+        """Write the units; each has its own outcome. Single appends share a transaction (several, where they
+        are very long), larger units have their own.
 
         :raises LogUnavailable: if the database cannot be reached, or it is not known what it did
         """
         async with self._lock:
-            singles = [unit[0] for unit in units if len(unit) == 1]
-            results = iter(await self._batch(singles, anyio.current_time() + _ISOLATION_TIME) if singles else ())
+            deadline = anyio.current_time() + _ISOLATION_TIME
+            singles: _Results = []
+            for part in _parts([unit[0] for unit in units if len(unit) == 1]):
+                singles += await self._batch(part, deadline)
+            results = iter(singles)
             return [_outcome([next(results)]) if len(unit) == 1 else await self._unit(unit) for unit in units]
 
     async def _unit(self, unit: Unit) -> Outcome:
@@ -76,8 +83,12 @@ class Committer:
         try:
             return [*await self._call(appends, together=False)]
         except _Failed as failed:
-            if len(appends) == 1 or anyio.current_time() > deadline:
-                return [failed.error] * len(appends)
+            if len(appends) == 1:
+                return [failed.error]
+            if anyio.current_time() > deadline:
+                # One of them is at fault, and there was no time to find out which.
+                blameless = LogUnavailable(f"{self._address.place}: an append beside this one failed; try again")
+                return [blameless] * len(appends)
         half = len(appends) // 2
         return await self._batch(appends[:half], deadline) + await self._batch(appends[half:], deadline)
 
@@ -139,6 +150,19 @@ class Committer:
         """Close the connection."""
         async with self._lock:
             self._drop()
+
+
+def _parts(appends: Sequence[StreamAppend]) -> Iterator[Sequence[StreamAppend]]:
+    """Cut a batch of very long results, so that no single statement grows beyond what a server takes."""
+    first, size = 0, 0
+    for number, append in enumerate(appends):
+        length = sum(len(event.data) for event in append.events) + sum(len(long.content) for long in append.payloads)
+        if size and size + length > _LARGEST_STATEMENT:
+            yield appends[first:number]
+            first, size = number, 0
+        size += length
+    if appends:
+        yield appends[first:]
 
 
 def _outcome(results: _Results) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 import msgspec
@@ -55,7 +55,8 @@ class Address(msgspec.Struct, frozen=True):
         host = parts.netloc.rpartition("@")[2] or dict(pairs).get("host", "") or "localhost"
         if not host.rpartition(":")[2].isdigit():
             host = f"{host}:5432"
-        dsn = urlunsplit(parts._replace(scheme="postgresql", query=query))
+        # Not urlunsplit, which loses the slashes of an empty host (a socket named in the query).
+        dsn = f"postgresql://{parts.netloc}{parts.path}{'?' * bool(query)}{query}"
         return cls(dsn, f"Postgres at {host}, database {parts.path.removeprefix('/')!r}", pooled)
 
     def __repr__(self) -> str:

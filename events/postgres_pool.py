@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import asyncpg
@@ -42,7 +43,7 @@ class Pool:
             # Unnamed statements only: a named one stays behind on a server connection that is somebody else's next.
             options |= {"prepared_statement_cache_size": 0, "prepared_statement_name_func": str}
         self._engine = create_async_engine(
-            sqlalchemy.make_url(address.dsn).set(drivername="postgresql+asyncpg"),
+            _named(address),
             connect_args=options,
             pool_size=_SIZE,
             max_overflow=0,
@@ -130,6 +131,16 @@ class Pool:
         """Close the connections."""
         await self._departures.aclose(_PATIENCE)
         await self._engine.dispose()
+
+
+def _named(address: Address) -> sqlalchemy.URL:
+    """Return a URL that says which database it is; connecting goes by the address alone."""
+    parts = urlsplit(address.dsn)
+    try:
+        return sqlalchemy.make_url(address.dsn).set(drivername="postgresql+asyncpg")
+    except ValueError:
+        # Several hosts: the driver knows what that means, SQLAlchemy does not.
+        return sqlalchemy.URL.create("postgresql+asyncpg", database=parts.path.removeprefix("/"))
 
 
 def _cause(error: Exception) -> Exception:

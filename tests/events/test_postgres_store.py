@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from engine.migration import CHAINS
 from events.errors import LogUnavailable, Refused
 from events.postgres import PostgresStore, open_postgres
+from events.postgres_connection import Address
 from events.schema import events, leases, payloads
 from events.store import Appended, Outcome, Payload, Refusal, StreamAppend
 from events.types import (
@@ -277,6 +278,32 @@ async def test_statements_of_one_transaction_are_written_together(postgres_url: 
         with pytest.raises(ZeroDivisionError):
             await store.transact(fail)
         assert len(await store.read(sa.select(leases.c.worker))) == 1
+
+
+async def test_a_batch_of_very_long_results_is_cut_into_statements(postgres_url: str) -> None:
+    calls = [proposed(f"c{number}") for number in range(3)]
+    async with opened(postgres_url) as store:
+        await store.commit([(append(call),) for call in calls])
+        long = Payload("d" * 64, 20_000_000, "x" * 20_000_000)
+        ends = [replace(append(follow(Executed, call), after=1), payloads=(long,)) for call in calls]
+        verdicts = [entry(outcome) for outcome in await store.commit([(end,) for end in ends])]
+        assert [verdict.positions for verdict in verdicts] == [(4,), (5,), (6,)]
+        assert len({verdict.recorded_at for verdict in verdicts}) == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://me:pw@db.example/journal", "Postgres at db.example:5432, database 'journal'"),
+        ("postgresql://me:pw@one:1,two:2/journal", "Postgres at one:1,two:2, database 'journal'"),
+        ("postgresql:///journal?host=/run/pg&pooled=1", "Postgres at /run/pg:5432, database 'journal', pooled"),
+        ("postgresql://[::1]/journal?sslmode=require&pooled=0", "Postgres at [::1]:5432, database 'journal'"),
+    ],
+)
+def test_an_address_names_the_place_and_never_the_password(url: str, place: str) -> None:
+    address = Address.of(url)
+    assert repr(address) == f"<{place}>"
+    assert "pooled" not in address.dsn
 
 
 async def test_a_missing_database_or_user_is_one_clear_line(postgres: PostgresServer) -> None:

@@ -46,10 +46,12 @@ BEGIN
 
     -- 1. Which appends begin a stream, and which of the others hold: lock and judge the rows that are there. The guard's
     -- words are parameters: a literal status would be planned through the partial index of open calls.
-    SELECT array_agg(n ORDER BY p_tenant[n] COLLATE "C", p_key[n] COLLATE "C") INTO v_new
-      FROM generate_series(1, v_total) AS n
-     WHERE p_statuses[n] IS NULL AND p_expected[n] = 0 AND p_dead_worker[n] IS NULL
-       AND NOT EXISTS (SELECT FROM tool_call_streams s WHERE s.tenant = p_tenant[n] AND s.key = p_key[n]);
+    IF array_position(p_statuses, NULL) IS NOT NULL THEN
+        SELECT array_agg(n ORDER BY p_tenant[n] COLLATE "C", p_key[n] COLLATE "C") INTO v_new
+          FROM generate_series(1, v_total) AS n
+         WHERE p_statuses[n] IS NULL AND p_expected[n] = 0 AND p_dead_worker[n] IS NULL
+           AND NOT EXISTS (SELECT FROM tool_call_streams s WHERE s.tenant = p_tenant[n] AND s.key = p_key[n]);
+    END IF;
     v_taken := coalesce(cardinality(v_new), 0);
     IF v_taken < v_total THEN
         FOR v_row IN
