@@ -33,7 +33,8 @@ async def carry_out(
 
     :raises LogUnavailable: if the event cannot be written
     """
-    stopped = await admit(runtime, flight, proposal, caller)
+    # Of what was claimed, the gate has been asked before the claim.
+    stopped = await admit(runtime, flight, proposal, caller) if flight.claim is None else None
     return Carried(stopped) if stopped is not None else await run_tool(runtime, flight, proposal, context, caller)
 
 

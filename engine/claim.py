@@ -63,7 +63,7 @@ async def claim_and_run(
     :raises LogUnavailable: if the claim cannot be written (nothing ran), or the outcome
     """
     flight = runtime.flights.begin(standing.proposed)
-    flight.claim, flight.version = claim.id, standing.row.version + 1
+    flight.claimed(claim, standing.proposed, standing.row.version + 1)
     flight.request = standing.request
     flight.answer = standing.answer if isinstance(claim.answer, msgspec.UnsetType) else claim.answer
     proposal = Proposal(standing.proposed, None, definition.action, definition.member)

@@ -14,7 +14,7 @@ from engine.outcomes import failed
 from engine.running import describe_exception
 from engine.telemetry import CallSpan, Telemetry
 from events.errors import Conflict, JournalError
-from events.types import FailureKind, Proposed
+from events.types import FailureKind, Proposed, Resumed
 
 __all__ = ("Flight", "Flights")
 
@@ -37,15 +37,25 @@ class Flight:
     """
 
     def __init__(self, proposed: Proposed) -> None:
+        self.restart(proposed)
+        self.rule: str | None = None
+        self.span: CallSpan | None = None
+
+    def restart(self, proposed: Proposed) -> None:
+        """Begin as this proposal: nothing of it is in the log yet."""
         self.proposed = proposed
         self.version = 1
         self.claim: str | None = None
         self.request: Any = None
         self.answer: Any | msgspec.UnsetType = msgspec.UNSET
-        self.rule: str | None = None
         self.settled = False
         self.started = False
-        self.span: CallSpan | None = None
+
+    def claimed(self, claim: Resumed, proposed: Proposed, version: int) -> None:
+        """Note that the call is to be this engine's by this claim, which will be its stream's last event."""
+        self.claim, self.proposed, self.version, self.settled = claim.id, proposed, version, False
+        # What a dead worker began, or a tool that then asked for input, may have had its effect.
+        self.started = claim.takeover or not isinstance(claim.answer, msgspec.UnsetType)
 
     def begin(self) -> None:
         """Note that the tool is called now."""

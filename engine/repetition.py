@@ -16,6 +16,7 @@ from engine.outcomes import denied, failed, verdict_event
 from engine.proposal import Proposal
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
+from engine.takeover import reclaim
 from engine.telemetry import Caller
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
@@ -63,7 +64,7 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
             return known
         if isinstance(known, _NextOrdinal):
             ordinal += 1
-        flight.proposed, flight.settled = replace(proposal.proposed, key=ordinal_key(base, ordinal)), False
+        flight.restart(replace(proposal.proposed, key=ordinal_key(base, ordinal)))
 
 
 async def _open(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Caller) -> list[StreamEvent]:
@@ -92,6 +93,10 @@ async def _known(
         return await recorded_events(runtime.log, proposed.key, proposed.user_id)
     if await _is_running(runtime, flight, row):
         return await _refuse(runtime, proposed, caller)
+    if not bare and phase == "claimed" and proposal.action is not None:
+        opening = await reclaim(runtime, flight)
+        if opening is not None:
+            return [opening]
     if _may_take_over(proposal, row) and not bare:
         return await _take_over(runtime, flight, row)
     return await _orphan(runtime, proposed, row, bare)
@@ -160,6 +165,7 @@ async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow) -> list[
     """Run an idempotent call of a dead worker under its own proposal."""
     opening = await _opening(runtime, flight.proposed)
     flight.proposed, flight.version, flight.settled = opening, row.version, False
+    flight.started = True
     return [opening]
 
 

@@ -6,26 +6,24 @@ from collections.abc import AsyncGenerator
 
 from msgspec.structs import replace
 
-from engine.admission import admit_again
 from engine.claim import append_at, claim_and_append, claim_and_run
 from engine.context import CallContext
 from engine.deadlines import deadline_of, is_past
 from engine.decisions import expired
 from engine.definition import Definition, Missing, definition_of, is_client_call
-from engine.flight import Flight
-from engine.gate import TO_CLIENT, Allow, Deny, Pause
-from engine.lease import lease_alive
-from engine.outcomes import denied, digest_as_run, failed, paused, resumed
+from engine.gate import TO_CLIENT, Pause
+from engine.outcomes import digest_as_run, failed, paused, resumed
 from engine.refusals import arguments_text
 from engine.runtime import Runtime
 from engine.standing import Standing, impossible, stand
-from events.types import Approved, Denied, Failed, Paused, StreamEvent
+from engine.stopping import stopped_now
+from engine.takeover import take_over
+from events.types import Approved, Failed, Paused, StreamEvent
 
 __all__ = ("gone", "resume")
 
 _CHANGED = "the tool's definition has changed since this call was approved"
 _ALTERED = "the arguments are not those that were approved"
-_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 async def resume(runtime: Runtime, key: str, context: CallContext) -> AsyncGenerator[StreamEvent, None]:
@@ -47,7 +45,7 @@ async def _resumed(runtime: Runtime, standing: Standing, context: CallContext) -
         case "approved" if not standing.row.late and standing.approved is not None:
             return await _approved(runtime, standing, standing.approved, context)
         case "claimed" if not standing.row.late:
-            return await _taken_over(runtime, standing, context)
+            return await take_over(runtime, standing, context)
         case "paused:awaiting_approval" if is_past(standing.row.expires_at):
             return await append_at(runtime, standing, expired(standing))
         case "paused:awaiting_approval":
@@ -62,7 +60,7 @@ async def _approved(runtime: Runtime, standing: Standing, approval: Approved, co
     if standing.paused is not None and is_past(standing.paused.expires_at):
         return await append_at(runtime, standing, expired(standing))
     if is_client_call(runtime, standing.proposed):
-        stopped = await _stopped(runtime, standing, None)
+        stopped = await stopped_now(runtime, standing, None)
         if stopped is not None:
             return await append_at(runtime, standing, stopped)
         waits = paused(standing.proposed, TO_CLIENT, deadline_of(TO_CLIENT, runtime.settings.limits))
@@ -77,7 +75,7 @@ async def _approved(runtime: Runtime, standing: Standing, approval: Approved, co
     if problem is not None:
         text = arguments_text(standing.proposed.llm_name, problem, ())
         return await claim_and_append(runtime, standing, failed(standing.proposed, "invalid_arguments", text))
-    stopped = await _stopped(runtime, standing, definition)
+    stopped = await stopped_now(runtime, standing, definition)
     if stopped is not None:
         return await append_at(runtime, standing, stopped)
     return await claim_and_run(runtime, standing, definition, context, resumed(standing.proposed, runtime.worker))
@@ -98,39 +96,3 @@ def _asks_again(runtime: Runtime, standing: Standing, approval: Approved, defini
         return None
     event = paused(standing.proposed, pause, deadline_of(pause, runtime.settings.limits))
     return replace(event, old_fingerprint=approval.fingerprint, new_fingerprint=definition.fingerprint)
-
-
-async def _stopped(runtime: Runtime, standing: Standing, definition: Definition | None) -> Paused | Denied | None:
-    match await admit_again(runtime, standing.proposed, definition, standing.rules):
-        case Allow():
-            return None
-        case Pause() as pause:
-            return paused(standing.proposed, pause, deadline_of(pause, runtime.settings.limits))
-        case Deny() as deny:
-            return denied(standing.proposed, deny)
-
-
-async def _taken_over(runtime: Runtime, standing: Standing, context: CallContext) -> StreamEvent:
-    """Run an idempotent call of a dead worker again; what may not be run is closed, for what it did is not known."""
-    row = standing.row
-    own = row.worker == runtime.worker
-    if runtime.flights.another(Flight(standing.proposed)) if own else await lease_alive(runtime.log.store, row.worker):
-        raise impossible(standing, "resumed", "a live worker runs it")
-    if not row.idempotent:
-        raise impossible(standing, "resumed", "its worker is gone, and it may have had its effect; run reconcile")
-    dead_worker = None if own else row.worker
-    definition = await definition_of(runtime, standing.proposed)
-    if isinstance(definition, Missing) or not await _as_harmless(runtime, standing, definition):
-        return await append_at(
-            runtime, standing, failed(standing.proposed, "orphaned", _ORPHANED), dead_worker=dead_worker
-        )
-    claim = resumed(standing.proposed, runtime.worker, takeover=True)
-    return await claim_and_run(runtime, standing, definition, context, claim, dead_worker)
-
-
-async def _as_harmless(runtime: Runtime, standing: Standing, definition: Definition) -> bool:
-    """Tell whether a call is still the one that was allowed, is still idempotent, and is not forbidden by now."""
-    allowed = standing.row.fingerprint if standing.approved is None else standing.approved.fingerprint
-    if not definition.action.idempotent or definition.fingerprint != allowed:
-        return False
-    return await _stopped(runtime, standing, definition) is None

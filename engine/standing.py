@@ -21,7 +21,8 @@ __all__ = ("Standing", "impossible", "stand")
 class Standing(msgspec.Struct, frozen=True):
     """A call as it stands.
 
-    :ivar proposed: its proposal, with the arguments that run: the approver's, where they were edited
+    :ivar opening: its proposal as it was made
+    :ivar proposed: the same with the arguments that run: the approver's, where they were edited
     :ivar paused: its last pause
     :ivar rules: the rules of all its pauses: what its approvers were told
     :ivar approved: its last approval
@@ -29,6 +30,7 @@ class Standing(msgspec.Struct, frozen=True):
     """
 
     row: AttemptRow
+    opening: Proposed
     proposed: Proposed
     paused: Paused | None = None
     rules: frozenset[str | None] = frozenset()
@@ -80,7 +82,7 @@ async def stand(runtime: Runtime, key: str, user_id: str | None) -> Standing:
     ]
     if not stream or not isinstance(stream[0], Proposed):
         raise LogUnavailable(f"the stream of call {key!r} does not begin with a proposal; run verify")
-    standing = Standing(row, stream[0])
+    standing = Standing(row, stream[0], stream[0])
     for event in stream[1:]:
         standing = standing.after(event)
     return standing

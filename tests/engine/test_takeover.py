@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import delete
 
 from engine import CallContext, Engine, ToolContext
-from events import Executed, Failed, Refused, Resumed
+from events import Denied, Executed, Failed, Refused, Resumed
 from events.schema import leases
+from events.types import StreamEvent
 from tests.engine.gating import APPROVED_FIRST, NUMBER, paused, resumed
-from tests.engine.staging import call, proved, row_of, staged_engine, stream_of, tool_of
+from tests.engine.staging import call, events_of, proved, row_of, staged_engine, stream_of, tool_of
 
 __all__ = ()
 
@@ -35,7 +36,7 @@ class Slow:
         self.held = anyio.Event()
         self.open = anyio.Event()
 
-    async def run(self, context: ToolContext) -> str:
+    async def run(self, context: ToolContext, n: int = 0) -> str:
         self.runs.append(context.idempotency_key)
         if len(self.runs) == 1:
             self.held.set()
@@ -97,3 +98,79 @@ async def test_a_takeover_never_slips_past_a_changed_definition(journal_url: str
                 slow.open.set()
             assert slow.runs == [key]
             await proved(two)
+
+
+async def test_an_idempotent_claimed_call_sent_again_is_taken_over(journal_url: str) -> None:
+    """The model's retry, not a resume: it runs with the arguments that were approved, under its own claim."""
+    slow = Slow()
+    tool = tool_of(slow.run, wants_context=True, idempotent=True, parameters=NUMBER, metadata=APPROVED_FIRST)
+    async with staged_engine(journal_url, tool) as one, staged_engine(journal_url, tool) as two:
+        await paused(one, call({"n": 1}))
+        await approve(one, "m:c1", arguments={"n": 2})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resumed, one)
+            await slow.held.wait()
+            assert isinstance(await outcome_of_repetition(two, 1), Denied)
+            await declare_dead(one)
+            executed = await outcome_of_repetition(two, 1)
+            assert isinstance(executed, Executed)
+            assert executed.resolved == {"parameters": {"n": 2}}
+            slow.open.set()
+        assert slow.runs == ["m:c1", "m:c1"]
+        claims = [event for event in await stream_of(two) if isinstance(event, Resumed)]
+        assert [claim.takeover for claim in claims] == [False, True]
+        await proved(two)
+
+
+async def outcome_of_repetition(engine: Engine, n: int) -> StreamEvent:
+    opening, event = await events_of(engine, call({"n": n}))
+    assert opening.key == event.key
+    return event
+
+
+async def test_a_claimed_call_that_may_not_run_again_is_orphaned_by_its_repetition(journal_url: str) -> None:
+    slow = Slow()
+    tool = tool_of(slow.run, wants_context=True, parameters=NUMBER, metadata=APPROVED_FIRST)
+    async with staged_engine(journal_url, tool) as one, staged_engine(journal_url, tool) as two:
+        await paused(one, call({"n": 1}))
+        await approve(one, "m:c1")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resumed, one)
+            await slow.held.wait()
+            await declare_dead(one)
+            failed = await outcome_of_repetition(two, 1)
+            assert isinstance(failed, Failed)
+            assert failed.kind == "orphaned"
+            slow.open.set()
+        assert slow.runs == ["m:c1"]
+        assert (await row_of(two)).late
+        await proved(two)
+
+
+async def test_of_many_repetitions_one_takes_over(journal_url: str) -> None:
+    slow = Slow()
+    told: list[StreamEvent] = []
+
+    async def again(engine: Engine) -> None:
+        told.extend(await events_of(engine, call({"n": 1})))
+
+    tool = tool_of(slow.run, wants_context=True, idempotent=True, parameters=NUMBER, metadata=APPROVED_FIRST)
+    async with (
+        staged_engine(journal_url, tool) as one,
+        staged_engine(journal_url, tool) as two,
+        staged_engine(journal_url, tool) as three,
+    ):
+        await paused(one, call({"n": 1}))
+        await approve(one, "m:c1")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resumed, one)
+            await slow.held.wait()
+            await declare_dead(one)
+            async with anyio.create_task_group() as repetitions:
+                for engine in (two, three) * 4:
+                    repetitions.start_soon(again, engine)
+            slow.open.set()
+        assert slow.runs == ["m:c1", "m:c1"]
+        assert all(event.reason == "duplicate" for event in told if isinstance(event, Denied))
+        assert not any(isinstance(event, Failed) for event in told)
+        await proved(two)
