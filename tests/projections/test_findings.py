@@ -55,6 +55,17 @@ async def test_a_row_that_differs_in_one_column_is_found(log: EventLog) -> None:
         assert (await verify(log)).problems == ()
 
 
+async def test_a_row_that_no_event_made_is_found(log: EventLog) -> None:
+    await live_all(log, tenants=("u",))
+    columns = ", ".join(COLUMN_NAMES)
+    copied = columns.replace("stream", "stream + 1000000").replace(" key,", " 'ghost',")
+    await tamper(
+        log,
+        f"INSERT INTO tool_call_attempts ({columns}) SELECT {copied} FROM tool_call_attempts WHERE key = 'm:c1'",
+    )
+    assert [(problem.kind, problem.key) for problem in (await verify(log)).problems] == [("row", "ghost")]
+
+
 WRONGS: dict[str, tuple[str, set[str]]] = {
     "a row removed": ("DELETE FROM tool_call_attempts WHERE key = 'm:c7'", {"stream"}),
     "a row behind": (

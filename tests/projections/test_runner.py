@@ -142,7 +142,17 @@ async def test_it_follows_what_is_appended(counted: EventLog) -> None:
     assert await seen(counted) == {"a": 2, "b": 2, "c": 2}
 
 
-async def test_two_runs_at_once_and_cancellations_count_nothing_twice(counted: EventLog) -> None:
+async def test_several_runs_at_once_count_nothing_twice(counted: EventLog) -> None:
+    for turn in range(5):
+        await call(counted, *[f"c{turn}/{number}" for number in range(10)])
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(run_projection, counted, Counter())
+    assert await seen(counted) == {f"c{turn}/{number}": 2 for turn in range(5) for number in range(10)}
+    assert await parked_positions(counted) == []
+
+
+async def test_runs_that_are_cancelled_again_and_again_count_nothing_twice(counted: EventLog) -> None:
     names = [f"c{number}" for number in range(30)]
     finished = anyio.Event()
 

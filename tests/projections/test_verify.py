@@ -6,7 +6,7 @@ import anyio
 import pytest
 from sqlalchemy import text
 
-from events import Confirmed, EventLog, Executed
+from events import Confirmed, EventLog, Executed, Failed, LateOutcome, Proposed
 from events.codec import encode_json
 from events.seal import seal
 from projections import Report, Resume, verify
@@ -88,9 +88,20 @@ async def test_appends_meanwhile_cause_no_false_alarm(log: EventLog) -> None:
             first = proposed(f"c{turn}", message_id=f"n{number}")
             await live(log, first, [follow(Executed, first, result=turn), follow(Confirmed, first)])
 
+    async def keep_moving(first: Proposed, version: int) -> None:
+        while True:
+            failure = follow(Failed, first, kind="timeout", message="late")
+            await log.append(first.key, [follow(LateOutcome, first, outcome=failure)], version, "u")
+            version += 1
+
+    old = [proposed(f"old{number}") for number in range(8)]
+    for first in old:
+        await live(log, first, [])
     async with anyio.create_task_group() as tasks:
         for number in range(4):
             tasks.start_soon(keep_appending, number)
+        for first in old:
+            tasks.start_soon(keep_moving, first, 1)
         tasks.start_soon(check)
     assert [report.problems for report in reports] == [()] * len(reports)
     assert reports[-1].events > reports[0].events
