@@ -112,8 +112,7 @@ def _event(
     raw = None if parsed.raw is None else storable(parsed.raw)
     tool_id = None if member is None else member.row.id
     # A name that leads to no row of the turn is taken for what it is: the model's own, whole.
-    meant = parsed.llm_name if member is None else parsed.action_name
-    action_name = storable(meant, _NAME) or "unknown"
+    action_name = storable(parsed.llm_name if member is None else parsed.action_name, _NAME) or "unknown"
     return Proposed(
         id=new_id(),
         key=journal_key(call_id, context.message_id, context.run_id),
