@@ -119,29 +119,31 @@ RESPONSE = {
 }
 
 
+CONTEXT = CallContext(
+    user_id="u1",
+    message_id="m1",
+    conversation_id=None,
+    run_id=None,
+    agent_id=None,
+    headless=False,
+    tool_ids=None,
+    tool_allowlist=frozenset(),
+    client_tools=(),
+    attachments=(),
+)
+
+
 async def test_a_turn_as_the_page_describes_it(database_url: str) -> None:
     opening = Engine.open(database_url, rows=ROWS, tools=[Counter, Reader], guards=(), settings=Settings())
     async with opening as engine:
-        context = CallContext(
-            user_id="u1",
-            message_id="m1",
-            conversation_id=None,
-            run_id=None,
-            agent_id=None,
-            headless=False,
-            tool_ids=None,
-            tool_allowlist=frozenset(),
-            client_tools=(),
-            attachments=(),
-        )
-        prepared = await engine.prepare_tools_for_llm(context, family="openai")
+        prepared = await engine.prepare_tools_for_llm(CONTEXT, family="openai")
         assert prepared.names["bump"] == ("t1", "bump")
         shown = next(each["function"] for each in prepared.functions if each["function"]["name"] == "bump")
         assert set(shown["parameters"]["properties"]) == {"by"}
 
         told: list[list[Any]] = []
         for wanted in parse_calls(RESPONSE, "openai"):
-            async with aclosing(engine.execute(wanted, context, prepared=None, reraise=False)) as events:
+            async with aclosing(engine.execute(wanted, CONTEXT, prepared=None, reraise=False)) as events:
                 told.append([event async for event in events])
         kinds = [tuple(type(event) for event in pair) for pair in told]
         assert kinds == [(Proposed, Executed), (Proposed, Executed), (Proposed, Paused), (Proposed, Failed)]
@@ -155,22 +157,26 @@ async def test_a_turn_as_the_page_describes_it(database_url: str) -> None:
         assert row is not None
         assert (row.status, row.result) == ("confirmed", {"sum": 3})
         assert await engine.attempt("m1:c1", user_id="u2") is None
-
-        assert isinstance(engine.log, EventLog)
-        everything = [record async for record in engine.log.read_all(after=0)]
-        assert all(isinstance(record, Recorded) for record in everything)
-        assert [record async for record in engine.log.read(after=0, user_id="u1")] == everything
-        assert [record async for record in engine.log.read(after=0, user_id=None)] == []
-        stream = [record.event async for record in engine.log.read_stream("m1:c1", user_id="u1")]
-        assert stream[:2] == told[0]
-        followed = engine.log.subscribe("name", after=0)
-        assert [await anext(followed) for _ in everything] == everything
-        assert await engine.log.head() == everything[-1].position
-        report = await verify(engine.log)
-        assert report.ok
-        assert not report.problems
-        assert (await rebuild(engine.log)).ok
+        await look_through(engine, told)
         engine.statistics()
+
+
+async def look_through(engine: Engine, told: list[list[Any]]) -> None:
+    """Read the log in every way there is."""
+    assert isinstance(engine.log, EventLog)
+    everything = [record async for record in engine.log.read_all(after=0)]
+    assert all(isinstance(record, Recorded) for record in everything)
+    assert [record async for record in engine.log.read(after=0, user_id="u1")] == everything
+    assert [record async for record in engine.log.read(after=0, user_id=None)] == []
+    stream = [record.event async for record in engine.log.read_stream("m1:c1", user_id="u1")]
+    assert stream[:2] == told[0]
+    followed = engine.log.subscribe("name", after=0)
+    assert [await anext(followed) for _ in everything] == everything
+    assert await engine.log.head() == everything[-1].position
+    report = await verify(engine.log)
+    assert report.ok
+    assert not report.problems
+    assert (await rebuild(engine.log)).ok
 
 
 async def test_databases_by_their_urls(tmp_path: Path) -> None:

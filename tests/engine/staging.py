@@ -15,6 +15,7 @@ from projections import AttemptRow, verify
 __all__ = (
     "CONTEXT",
     "ROW",
+    "Echo",
     "bare",
     "call",
     "events_of",
@@ -30,6 +31,22 @@ __all__ = (
 CONTEXT = CallContext(user_id="u", message_id="m")
 ROW = ToolRow(id="t1", name="counter", user_id="u")
 bare = CallContext(user_id="u")
+
+
+class Echo(Tool):
+    """Returns what it received."""
+
+    name = "echo"
+
+    def get_actions_metadata(self) -> list[dict[str, Any]]:
+        properties: dict[str, Any] = {name: {} for name in ("a", "zero", "no", "empty", "unset", "safe")}
+        return [{"name": "echo", "parameters": {"type": "object", "properties": properties}}]
+
+    def get_config_requirements(self) -> dict[str, Any]:
+        return {}
+
+    async def execute_action(self, action_name: str, /, **kwargs: Any) -> Any:
+        return kwargs
 
 
 def tool_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -56,31 +55,50 @@ async def test_an_append_whose_answer_was_lost_counts_once(postgres_url: str, ma
 
 
 class Stage:
-    """Three calls of one engine at the moment its server dies."""
+    """Calls of one engine at the moment its server dies: one runs, one is left, one is proposed too late."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.seen: list[StreamEvent] = []
         self.errors: list[LogUnavailable] = []
-        self.left = anyio.Event()
+        self.dead = anyio.Event()
 
-    async def run(self, wanted: str) -> None:
+    async def run(self) -> None:
         """Consume a call whose outcome cannot be written."""
         try:
-            async with aclosing(self.engine.execute(call(call_id=wanted), CONTEXT)) as stream:
+            async with aclosing(self.engine.execute(call(call_id="running"), CONTEXT)) as stream:
                 async for event in stream:
                     self.seen.append(event)
         except LogUnavailable as error:
             self.errors.append(error)
 
-    async def leave(self, wanted: str, when: anyio.Event) -> None:
-        """Leave a call after its proposal, when the server is gone."""
-        stream = self.engine.execute(call(call_id=wanted), CONTEXT)
+    async def leave(self) -> None:
+        """Leave a call after its proposal, when the server is gone: the consumer is not held up for ever."""
+        stream = self.engine.execute(call(call_id="leaving"), CONTEXT)
         self.seen.append(await anext(stream))
-        await when.wait()
+        await self.dead.wait()
         with anyio.fail_after(4):
             await stream.aclose()
-        self.left.set()
+
+    async def propose(self) -> None:
+        """Make a call whose proposal cannot be written: nothing is yielded."""
+        await self.dead.wait()
+        with pytest.raises(LogUnavailable) as refused:
+            await events_of(self.engine, call(call_id="refused"))
+        self.errors.append(refused.value)
+
+
+class Held:
+    """A tool that runs until it is let go."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.release = anyio.Event()
+
+    async def work(self) -> str:
+        self.runs += 1
+        await self.release.wait()
+        return "done"
 
 
 async def test_a_server_that_dies_and_comes_back(
@@ -89,56 +107,47 @@ async def test_a_server_that_dies_and_comes_back(
     monkeypatch.setattr("events.postgres_committer.PATIENCE", 0.5)
     url = await anyio.to_thread.run_sync(own_server.create_database)
     await migrate_postgres(url, CHAINS)
-    ran: list[str] = []
-    dead, release = anyio.Event(), anyio.Event()
-
-    async def works() -> str:
-        ran.append("run")
-        await release.wait()
-        return "done"
-
+    held = Held()
     settings = Settings(limits=Limits(cleanup=0.3))
-    with caplog.at_level(logging.WARNING):
-        async with staged_engine(url, tool_of(works), settings=settings) as engine:
-            stage = Stage(engine)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(stage.run, "running")
-                tasks.start_soon(stage.leave, "leaving", dead)
-                while not ran or len(stage.seen) < 2:
-                    await checkpoint()
-                await anyio.to_thread.run_sync(own_server.kill)
-                dead.set()
-                release.set()
-                # A proposal that cannot be written: nothing is yielded, nothing runs.
-                with pytest.raises(LogUnavailable) as refused:
-                    await events_of(engine, call(call_id="refused"))
-                await stage.left.wait()
-            assert ran == ["run"]
-            assert [type(event) for event in stage.seen] == [Proposed, Proposed]
-            (lost,) = stage.errors
-            assert PASSWORD not in str(lost) + str(refused.value) + caplog.text
+    async with staged_engine(url, tool_of(held.work), settings=settings) as engine:
+        stage = Stage(engine)
+        async with anyio.create_task_group() as tasks:
+            for work in (stage.run, stage.leave, stage.propose):
+                tasks.start_soon(work)
+            while not held.runs or len(stage.seen) < 2:
+                await checkpoint()
+            await anyio.to_thread.run_sync(own_server.kill)
+            stage.dead.set()
+            held.release.set()
+        assert [type(event) for event in stage.seen] == [Proposed, Proposed]
+        assert held.runs == 1
+        assert len(stage.errors) == 2
+        assert PASSWORD not in f"{stage.errors} {caplog.text}"
+        await anyio.to_thread.run_sync(own_server.start)
+        await until_back(engine)
+        await settled(engine)
+        assert held.runs == 2, "only what was refused runs now"
+        for event in stage.seen:
+            assert (await stream_of(engine, event.key))[0] == event
+        await proved(engine)
 
-            await anyio.to_thread.run_sync(own_server.start)
-            with anyio.fail_after(30):
-                await until_back(engine)
-            # What was in flight is not run again by its repetition: it is closed, for nobody knows its outcome.
-            told = await outcome_of(engine, call(call_id="running"))
-            assert isinstance(told, Failed)
-            assert told.kind == "orphaned"
-            # Its end is still being recorded, by itself; until then it counts as running.
-            with anyio.fail_after(30):
-                while not isinstance(left := await outcome_of(engine, call(call_id="leaving")), Failed):
-                    assert isinstance(left, Denied)
-            assert left.kind in ("cancelled", "orphaned")
-            assert ran == ["run"]
-            assert isinstance(await outcome_of(engine, call(call_id="refused")), Executed)
-            assert (await row_of(engine, "m:refused")).status == "executed"
-            for event in stage.seen:
-                assert (await stream_of(engine, event.key))[0] == event
-            await proved(engine)
+
+async def settled(engine: Engine) -> None:
+    """Make the calls again: what was in flight is closed, not run again, for nobody knows its outcome."""
+    told = await outcome_of(engine, call(call_id="running"))
+    assert isinstance(told, Failed)
+    assert told.kind == "orphaned"
+    # Its end is still being recorded, by itself; until then it counts as running.
+    with anyio.fail_after(30):
+        while not isinstance(left := await outcome_of(engine, call(call_id="leaving")), Failed):
+            assert isinstance(left, Denied)
+    assert left.kind in ("cancelled", "orphaned")
+    assert isinstance(await outcome_of(engine, call(call_id="refused")), Executed)
+    assert (await row_of(engine, "m:refused")).status == "executed"
 
 
 async def until_back(engine: Engine) -> None:
+    """Wait for the server."""
     while True:
         try:
             await engine.log.head()
