@@ -12,7 +12,7 @@ from engine.contract import Scope, Tool
 from engine.rows import ToolRow
 from events.errors import Refused
 
-__all__ = ("KEPT", "Instances", "LoadFailure", "actions_metadata", "takes_context")
+__all__ = ("KEPT", "Instances", "LoadFailure", "actions_metadata", "reason_of", "takes_context")
 
 KEPT: Final = 256
 """How many instances are kept; the one that was used longest ago goes first."""
@@ -78,7 +78,7 @@ async def actions_metadata(tool: Tool | type[Tool]) -> list[dict[str, Any]]:
         metadata = await metadata if inspect.isawaitable(metadata) else metadata
     except Exception as error:
         config = {} if inspect.isclass(tool) else getattr(tool, "config", {})
-        raise LoadFailure(f"tool {name} cannot say what its actions are: {_reason(error, config)}") from error
+        raise LoadFailure(f"tool {name} cannot say what its actions are: {reason_of(error, config)}") from error
     if not isinstance(metadata, list) or not all(isinstance(each, dict) and each.get("name") for each in metadata):
         raise LoadFailure(f"get_actions_metadata of tool {name} must return a list of objects that have a name")
     return metadata
@@ -90,11 +90,11 @@ def _make(tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
     try:
         return tool(row.config, Scope(user_id=user_id, owner=row.user_id, tool_id=row.id))
     except Exception as error:
-        reason = _reason(error, row.config)
+        reason = reason_of(error, row.config)
         raise LoadFailure(f"tool {row.name!r} (row {row.id}) could not be loaded: {reason}") from error
 
 
-def _reason(error: Exception, config: dict[str, Any]) -> str:
+def reason_of(error: Exception, config: dict[str, Any]) -> str:
     """Return what an exception says, with whatever stands in the configuration taken out: any of it may be secret."""
     text = f"{type(error).__name__}: {error}"
     for secret in sorted(_secrets(config), key=len, reverse=True):

@@ -15,6 +15,7 @@ from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
 from engine.contract import Scope, Tool
 from engine.discovery import ToolManager
+from engine.loading import reason_of
 from engine.rows import ToolRow
 from engine.toolset import Member, Toolset
 from events.errors import Refused
@@ -109,7 +110,7 @@ class Toolsets:
             return Member.of(row, tool, actions)
         except Exception as error:
             # A broken tool must not take the others with it; the call that names it is told.
-            _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, error)
+            _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, reason_of(error, row.config))
             return None
 
 

@@ -137,6 +137,23 @@ async def test_a_broken_tool_costs_the_others_nothing(sqlite_url: str, caplog: p
     assert "raises" in told
 
 
+async def test_what_a_broken_tool_says_shows_no_secret(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    class Leaky(Scheduler):
+        name = "leaky"
+        default_on = False
+
+        def get_actions_metadata(self) -> list[dict[str, Any]]:
+            raise RuntimeError(f"401 for key {self.config['api_key']}")
+
+    rows = [ToolRow(id="l1", name="leaky", user_id="u", config={"api_key": "zq-7Hf2-secret"})]
+    with caplog.at_level(logging.DEBUG):
+        async with staged_engine(sqlite_url, Leaky, rows=rows) as engine:
+            await names_of(engine)
+    assert "l1" in caplog.text
+    assert "401 for key" in caplog.text
+    assert "zq-7Hf2-secret" not in caplog.text
+
+
 async def test_metadata_may_come_later(sqlite_url: str) -> None:
     class Later(Scheduler):
         name = "later"
