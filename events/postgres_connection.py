@@ -10,9 +10,13 @@ import msgspec
 
 from events.errors import JournalError, LogUnavailable, Refused
 
-__all__ = ("Address", "connect", "is_lost", "is_pooled", "reason", "translated")
+__all__ = ("FAILURES", "Address", "connect", "is_lost", "is_pooled", "reason", "translated")
 
 CONNECT_TIMEOUT = 5.0
+
+FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What the driver raises when something is wrong with the database or on the way to it."""
+
 _DIRECT = "calljournal.direct"
 
 _SETTINGS = {
@@ -73,7 +77,7 @@ async def connect(address: Address) -> asyncpg.Connection:
         options = {"server_settings": _SETTINGS}
     try:
         return await asyncpg.connect(address.dsn, timeout=CONNECT_TIMEOUT, **options)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ValueError) as error:
+    except (*FAILURES, ValueError) as error:
         raise LogUnavailable(f"{address.place}: {reason(error)}") from error
 
 

@@ -18,14 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from events.bridge import Departures
 from events.errors import JournalError, LogUnavailable
-from events.postgres_connection import Address, connect, is_lost, translated
+from events.postgres_connection import FAILURES, Address, connect, is_lost, translated
 
 __all__ = ("Pool",)
 
 _SIZE = 5
 _CHECKOUT_TIMEOUT = 10.0
 _PATIENCE = 5.0
-_FAILURES = (DBAPIError, PoolTimeout, OSError, asyncpg.InternalClientError, asyncpg.InterfaceError)
+_FAILURES = (DBAPIError, PoolTimeout, *FAILURES)
 T = TypeVar("T")
 
 

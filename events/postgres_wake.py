@@ -12,7 +12,7 @@ import asyncpg
 
 from events.bridge import Background
 from events.errors import LogUnavailable
-from events.postgres_connection import Address, connect, is_lost
+from events.postgres_connection import FAILURES, Address, connect
 
 __all__ = ("CHANNEL", "Wake")
 
@@ -78,7 +78,7 @@ class Wake:
             return self._connection if self._connected() else None
         try:
             self._connection = await self._listening()
-        except (LogUnavailable, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except (LogUnavailable, *FAILURES):
             self._retry_at = anyio.current_time() + _RETRY
             return None
         self._stir()
@@ -117,9 +117,8 @@ class Wake:
 async def _notify(connection: asyncpg.Connection, position: int) -> bool:
     try:
         await connection.execute(f"SELECT pg_notify('{CHANNEL}', '{position}')", timeout=5)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as error:
-        if not is_lost(error):
-            raise
+    except FAILURES:
+        # A hint that does not arrive costs a reader half a second.
         connection.terminate()
         return False
     return True
