@@ -35,6 +35,8 @@ PASSWORD = "canary-4f1d"
 
 T = TypeVar("T")
 
+_PREFIX = "cj-pg-"
+
 _ROOM = 4 << 30
 
 _SETTINGS = {
@@ -111,6 +113,11 @@ class PostgresServer:
         self._process = cluster.start()
         self._admin: asyncpg.Connection | None = None
         self._count = 0
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
 
     def url(self, database: str) -> str:
         """Return the URL of a database of this server."""
@@ -202,8 +209,11 @@ def postgres_server(*, fsync: bool = True, on_disk: bool = False) -> Iterator[Po
         per test costs little. What a killed server has acknowledged is there again either way
     """
     identity = _unprivileged()
-    root = Path(tempfile.mkdtemp(prefix="cj-pg-", dir=None if on_disk else _memory()))
+    folder = Path((None if on_disk else _memory()) or tempfile.gettempdir())
+    _sweep(folder)
+    root = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
     try:
+        (root / "owner").write_text(str(os.getpid()))
         if identity.uid is not None:
             os.chown(root, identity.uid, identity.gid or -1)
         binaries = _reachable(find_binaries(), identity, root)
@@ -223,6 +233,16 @@ def _memory() -> Path | None:
     folder = Path("/dev/shm")
     roomy = folder.is_dir() and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > _ROOM
     return folder if roomy else None
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed runs have left behind, where it can be told that they are gone."""
+    if not Path("/proc/self").exists():
+        return
+    for owner in folder.glob(f"{_PREFIX}*/owner"):
+        with contextlib.suppress(OSError, ValueError):
+            if not Path(f"/proc/{int(owner.read_text())}").exists():
+                shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 def _unprivileged() -> _Identity:
