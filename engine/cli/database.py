@@ -11,7 +11,7 @@ import anyio
 from events.errors import LogUnavailable
 from events.log import EventLog
 
-__all__ = ("migrated", "opened", "sqlite_file")
+__all__ = ("migrated", "opened", "require_journal", "sqlite_file")
 
 
 @asynccontextmanager
@@ -26,18 +26,25 @@ async def opened(url: str) -> AsyncIterator[EventLog]:
     from events.opening import open_log
     from projections.attempts import AttemptsProjection
 
-    file = sqlite_file(url)
-    # Looking into a journal must not make one where a name was mistyped.
-    if file is not None and not file.exists():
-        raise LogUnavailable(
-            f"there is no journal {str(file)!r}; `calljournal run` makes one, or name another with --database"
-        )
+    require_journal(url)
     log = await open_log(url, AttemptsProjection(), CHAINS)
     try:
         yield log
     finally:
         with anyio.CancelScope(shield=True):
             await log.aclose()
+
+
+def require_journal(url: str) -> None:
+    """Refuse a file that is not there: looking into a journal must not make one where a name was mistyped.
+
+    :raises LogUnavailable: if a URL names a file, and there is none
+    """
+    file = sqlite_file(url)
+    if file is not None and not file.exists():
+        raise LogUnavailable(
+            f"there is no journal {str(file)!r}; `calljournal run` makes one, or name another with --database"
+        )
 
 
 async def migrated(url: str) -> list[str]:

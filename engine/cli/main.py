@@ -11,11 +11,14 @@ from pathlib import Path
 
 import click
 
+from engine.cli.approvals import approvals
+from engine.cli.decide import approve, deny, resume
 from engine.cli.doctor import doctor
 from engine.cli.failure import BAD_INPUT, failure_of, report
 from engine.cli.interruption import interruptible
 from engine.cli.maintain import migrate, rebuild, verify
 from engine.cli.options import ENVIRONMENT, Choice, shared_options
+from engine.cli.rules import rules
 from engine.cli.run import run
 from engine.cli.secrecy import secrets_of
 from engine.cli.show import attempts, events
@@ -66,7 +69,10 @@ def calljournal(
         context.exit(BAD_INPUT)
 
 
-for _command in (run, events, attempts, verify, rebuild, migrate, catalogue, doctor):
+_WORK = (run, events, attempts, approvals, approve, deny, resume, rules)
+_CARE = (verify, rebuild, migrate, catalogue, doctor)
+
+for _command in (*_WORK, *_CARE):
     calljournal.add_command(_command)
 
 
