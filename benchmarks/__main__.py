@@ -1,14 +1,23 @@
-"""Everything, one after another: ``python -m benchmarks [--quick] [--on sqlite] [--output FILE]``."""
+"""Everything, one after another: ``python -m benchmarks [--quick] [--on sqlite] [--reference FILE]``."""
 
 from __future__ import annotations
 
 from benchmarks.command import main
 from benchmarks.execute import measure_engine, measure_execute
 from benchmarks.log import measure_log
+from benchmarks.parse import measure_parse
+from benchmarks.prep import measure_prep
 from benchmarks.reading import measure_reading
 from benchmarks.subscribers import measure_subscribers
 
 __all__ = ()
 
 if __name__ == "__main__":
-    main(measure_log, measure_execute, measure_subscribers, measure_reading, alone=[measure_engine])
+    main(
+        measure_log,
+        measure_execute,
+        measure_subscribers,
+        measure_reading,
+        alone=[measure_engine],
+        beside=[measure_prep, measure_parse],
+    )

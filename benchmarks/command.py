@@ -11,30 +11,52 @@ from typing import TypeAlias
 from benchmarks.databases import Database, databases
 from benchmarks.figures import Figure, Results
 from benchmarks.machine import environment, fsync_figure
+from benchmarks.reference import Reference, fingerprint_of, load_reference
 from benchmarks.scale import FULL, QUICK, Scale
 from benchmarks.table import print_figures
 
-__all__ = ("Alone", "Measurement", "main", "measure")
+__all__ = ("Alone", "Beside", "Measurement", "main", "measure", "measure_beside")
 
 Measurement: TypeAlias = Callable[[Database, Scale], Sequence[Figure]]
 Alone: TypeAlias = Callable[[Scale], Sequence[Figure]]
 """What is measured without a database."""
+Beside: TypeAlias = Callable[[Scale, Reference], Sequence[Figure]]
+"""What is measured beside a reference."""
 
 
-def main(*measurements: Measurement, alone: Sequence[Alone] = ()) -> None:
+def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequence[Beside] = ()) -> None:
     """Run measurements on each wanted database, print the figures, write them as JSON."""
     parser = argparse.ArgumentParser(description="Measure calljournal beside what the machine can do.")
     parser.add_argument("--quick", action="store_true", help="less of everything: under a minute")
     parser.add_argument("--on", choices=("sqlite", "postgres"), action="append", help="only on this database")
     parser.add_argument("--folder", type=Path, help="where the databases go; by default where temporary files go")
+    parser.add_argument("--reference", type=Path, help="measure the hot path beside this file, not beside our own")
     parser.add_argument("--output", default="", help="write the figures to this JSON file")
     chosen = parser.parse_args()
     scale = QUICK if chosen.quick else FULL
-    results = measure(measurements, scale, chosen.folder, tuple(chosen.on or ("sqlite", "postgres")), alone)
+    named = tuple(chosen.on or ("sqlite", "postgres")) if measurements else ()
+    hot = measure_beside(beside, scale, chosen.reference)
+    rest = measure(measurements, scale, chosen.folder, named, alone)
+    results = Results(environment={**hot.environment, **rest.environment}, figures=(*hot.figures, *rest.figures))
     if chosen.output:
         Path(chosen.output).parent.mkdir(parents=True, exist_ok=True)
         results.save(chosen.output)
         sys.stdout.write(f"written to {chosen.output}\n")
+
+
+def measure_beside(measurements: Sequence[Beside], scale: Scale, path: Path | None) -> Results:
+    """Run what is measured beside a reference: the file's, or our own; print the figures as they come."""
+    if not measurements:
+        return Results(environment={}, figures=())
+    reference = load_reference(path)
+    settings = {**environment(), "reference": fingerprint_of(path)}
+    print_figures(settings, [])
+    figures: list[Figure] = []
+    for measurement in measurements:
+        found = measurement(scale, reference)
+        print_figures({}, found)
+        figures += found
+    return Results(environment=settings, figures=tuple(figures))
 
 
 def measure(
@@ -47,7 +69,7 @@ def measure(
     """Run measurements on each named kind of database, print the figures as they come, and return them all."""
     settings = environment()
     with databases(folder, names) as kinds:
-        figures = [fsync_figure(Path(folder or "/tmp"), scale.rounds, scale.slice)]
+        figures = [fsync_figure(Path(folder or "/tmp"), scale.rounds, scale.slice)] if kinds else []
         for database in kinds:
             settings[database.name] = _durability(database)
         print_figures(settings, figures)

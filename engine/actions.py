@@ -162,7 +162,7 @@ def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class
         parameters.pinned,
         parameters.hidden,
         parameters.groups,
-        {key: item for key, item in metadata.items() if key not in _KNOWN} if of_class.configured else {},
+        _request(metadata) if of_class.configured else {},
         of_class.configured,
         _effect(metadata.get("effect"), of_class.effect),
         idempotent if isinstance(idempotent, bool) else of_class.idempotent,
@@ -172,6 +172,12 @@ def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class
         owner.active and metadata.get("active") is not False,
         of_class.synthesised,
     )
+
+
+def _request(metadata: dict[str, Any]) -> dict[str, Any]:
+    if _KNOWN.issuperset(metadata):
+        return {}
+    return {key: item for key, item in metadata.items() if key not in _KNOWN}
 
 
 def _effect(stated: Any, of_class: Effect) -> Effect:

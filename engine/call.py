@@ -18,7 +18,7 @@ __all__ = ("ToolCall", "broken_off", "parse_calls", "stable_call_id", "unique_id
 _ENDED_EARLY = ("length", "content_filter", "max_tokens", "model_context_window_exceeded")
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """One call as the model made it: ``arguments`` as sent (JSON text, bytes, an object, or None).
 
     ``extra`` keeps what must go back to the provider unchanged, e.g. Google's thought signature. ``cut_off`` marks a

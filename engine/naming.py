@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from engine.actions import Action
 from engine.families import family_of
@@ -50,64 +51,78 @@ def advertise(
             names[place] = name
             taken.add(name)
     if waiting:
-        _name_others(actions, waiting, names, counts, taken, google)
+        _Naming(actions, counts, taken, google=google).give(waiting, names)
     return tuple(names)
 
 
-def _name_others(
-    actions: Sequence[Action],
-    waiting: Sequence[int],
-    names: list[str],
-    counts: Mapping[str, int],
-    taken: set[str],
-    google: bool,
-) -> None:
-    """Name the actions whose own name cannot stay: those that no other action has first, then the shared ones."""
-    clean = _Cleaned()
-    # A shared name stays out of use, bare: no reader could tell whose it is.
-    barred = {name for name, count in counts.items() if count > 1}
-    clashing: list[tuple[int, str]] = []
-    for shared, _, name, place in _turns(actions, waiting, counts):
-        own, tool = clean[name], clean[actions[place].tool_name]
-        base = f"{tool}_{own}" if shared and tool and own else own or tool or "tool"
-        if google and not _GOOGLE_LEGAL.match(base):
-            base = f"_{base}"
-        base = base[:NAME_LIMIT]
-        if base in taken or base in barred or not own or (shared and not tool):
-            clashing.append((place, base))
-        else:
-            names[place] = base
-            taken.add(base)
-    numbers: dict[str, int] = {}
-    for place, base in clashing:
-        counted = base[:_COUNTED]
-        number = numbers.get(counted, 1)
-        while (name := _numbered(base, number)) in taken or name in barred:
+class _Naming:
+    """Names the actions whose own name cannot stay: those that no other action has first, then the shared ones."""
+
+    def __init__(self, actions: Sequence[Action], counts: Mapping[str, int], taken: set[str], *, google: bool) -> None:
+        self._actions = actions
+        self._counts = counts
+        self._taken = taken
+        self._google = google
+        # A shared name stays out of use, bare: no reader could tell whose it is.
+        self._barred = {name for name, count in counts.items() if count > 1}
+
+    def give(self, waiting: Sequence[int], names: list[str]) -> None:
+        """Write the names of the actions at these places."""
+        alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place in waiting:
+            action = self._actions[place]
+            alike[action.tool_name, action.name].append(place)
+        claims: dict[str, list[int]] = {}
+        unfit: set[int] = set()
+        for (tool, name), places in alike.items():
+            base, complete = self._base(tool, name)
+            if not complete:
+                unfit.update(places)
+            # Actions of one tool and one name are of different rows, so they stand in their turns already.
+            claims[base] = sorted([*claims[base], *places], key=self._turn) if base in claims else places
+        turns = sorted(claims, key=lambda base: self._turn(claims[base][0]))
+        for base in turns:
+            first = next((place for place in claims[base] if place not in unfit), None)
+            if first is not None and base not in self._taken and base not in self._barred:
+                names[first] = base
+                self._taken.add(base)
+        numbers: dict[str, int] = {}
+        for base in turns:
+            self._number(base, [place for place in claims[base] if not names[place]], names, numbers)
+
+    def _number(self, base: str, places: Sequence[int], names: list[str], numbers: dict[str, int]) -> None:
+        taken, barred, number = self._taken, self._barred, numbers.get(base[:_COUNTED], 1)
+        for place in places:
+            while (name := _numbered(base, number)) in taken or name in barred:
+                number += 1
             number += 1
-        numbers[counted] = number + 1
-        names[place] = name
-        taken.add(name)
+            names[place] = name
+            taken.add(name)
+        numbers[base[:_COUNTED]] = number
+
+    def _base(self, tool_name: str, name: str) -> tuple[str, bool]:
+        """Return the name that an action would have if it were free, and whether nothing of it vanished."""
+        shared = self._counts[name] > 1
+        tool, own = _clean(tool_name), _clean(name)
+        base = f"{tool}_{own}" if shared and tool and own else own or tool or "tool"
+        if self._google and not _GOOGLE_LEGAL.match(base):
+            base = f"_{base}"
+        return base[:NAME_LIMIT], bool(own) and (bool(tool) or not shared)
+
+    def _turn(self, place: int) -> tuple[bool, int, str]:
+        action = self._actions[place]
+        return self._counts[action.name] > 1, self._rows[action.tool_id], action.name
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        rows: dict[str, int] = {}
+        for action in self._actions:
+            rows.setdefault(action.tool_id, len(rows))
+        return rows
 
 
-def _turns(
-    actions: Sequence[Action], waiting: Sequence[int], counts: Mapping[str, int]
-) -> list[tuple[bool, int, str, int]]:
-    """Return (whether others share its action's name, its row, that name, its place), in the order of naming."""
-    rows: dict[str, int] = {}
-    turns: list[tuple[bool, int, str, int]] = []
-    for place in waiting:
-        action = actions[place]
-        turns.append((counts[action.name] > 1, rows.setdefault(action.tool_id, len(rows)), action.name, place))
-    turns.sort()
-    return turns
-
-
-class _Cleaned(dict[str, str]):
-    """Names with each run of illegal characters made one ``_`` and their ends trimmed, each worked out once."""
-
-    def __missing__(self, name: str) -> str:
-        clean = self[name] = _ILLEGAL.sub("_", name).strip("_") if _ILLEGAL.search(name) else name
-        return clean
+def _clean(name: str) -> str:
+    return _ILLEGAL.sub("_", name).strip("_") if _ILLEGAL.search(name) else name
 
 
 def _numbered(base: str, number: int) -> str:

@@ -18,7 +18,9 @@ def offered(actions: Iterable[Action]) -> tuple[Action, ...]:
     approval if either does. Two stored rows are never collapsed, nor are client tools.
     """
     active = [action for action in actions if action.active]
-    kept: list[Action] = [action for action in active if not action.synthesised]
+    kept = [action for action in active if not action.synthesised]
+    if len(kept) == len(active):
+        return tuple(kept)
     places: dict[tuple[str, str], list[int]] = {}
     for place, action in enumerate(kept):
         places.setdefault((action.tool_name, action.name), []).append(place)

@@ -83,26 +83,28 @@ def declared_parameters(
 ) -> Parameters:
     """Read the parameter groups of one action's metadata together with the owner's settings for it; changes neither.
 
-    A value of null, and an empty text where the property's type is not text, is a value the owner never set.
+    A value of null, and an empty text where the property's type is not text, is a value the owner never set; so is
+    the empty text that stored actions are stamped with, beside ``filled_by_llm: true``.
     """
     owner = _Owner(presets, pinned, frozenset(hidden)) if presets or pinned or hidden else None
     reading = _Reading()
     for name in GROUPS:
         group = metadata.get(name)
         if isinstance(group, dict):
-            _read_group(name, group, owner, reading)
+            reading.groups.append(_read_group(name, group, owner, reading))
+            if not _USUAL.issuperset(group):
+                _keep_rest(group, reading.rest)
     return _summary(reading, owner)
 
 
-def _read_group(name: str, definition: dict[str, Any], owner: _Owner | None, reading: _Reading) -> None:
-    properties = definition.get("properties")
-    listed = definition.get("required")
-    required = frozenset(_texts(listed)) if listed else ()
+def _read_group(name: str, definition: dict[str, Any], owner: _Owner | None, reading: _Reading) -> ActionGroup:
+    stated = definition.get("properties")
+    listed = _texts(definition["required"]) if "required" in definition else ()
+    known, required = reading.properties, reading.required
     visible: list[str] = []
     presets: dict[str, Any] = {}
     pinned: dict[str, Any] = {}
-    known = reading.properties
-    for key, declared in properties.items() if isinstance(properties, dict) else ():
+    for key, declared in stated.items() if isinstance(stated, dict) else ():
         clean, is_hidden, is_required, value = _read_property(declared)
         if owner is not None:
             is_hidden = is_hidden or key in owner.pinned or key in owner.hidden
@@ -119,14 +121,12 @@ def _read_group(name: str, definition: dict[str, Any], owner: _Owner | None, rea
             known[key] = clean
             if value is not None:
                 presets[key] = value
-        if is_required or key in required:
-            reading.required[key] = None
-    if required:
+        if is_required or key in listed:
+            required[key] = None
+    if listed:
         # Names that are required but not described here stay: the schema may describe them elsewhere.
-        reading.required.update(dict.fromkeys(item for item in _texts(listed) if item not in known))
-    reading.groups.append(ActionGroup(name, tuple(visible), presets, pinned))
-    if not _USUAL.issuperset(definition):
-        _keep_rest(definition, reading.rest)
+        required.update(dict.fromkeys([item for item in listed if item not in known]))
+    return ActionGroup(name, tuple(visible), presets, pinned)
 
 
 def _texts(listed: Any) -> list[str]:
@@ -145,7 +145,7 @@ def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:
     """Return (schema without flags, hidden, required, value or None)."""
     if type(declared) is not dict:
         return declared, False, False, None
-    if declared.get("type") not in _SCALARS:
+    if (kind := declared.get("type")) not in _SCALARS and not (kind == "array" and _has_flat_items(declared)):
         declared = _standard(declared)
     if not ("filled_by_llm" in declared or "required" in declared or "value" in declared):
         return declared, False, False, None
@@ -154,12 +154,17 @@ def _read_property(declared: Any) -> tuple[Any, bool, bool, Any]:
     value = clean.pop("value", None)
     required = clean.pop("required", None)
     # A list belongs to an object inside; true and false speak of this property.
-    if type(required) is list:
+    if required and required is not True and type(required) is list:
         clean["required"] = required
-    # Stored actions are stamped with an empty value and the flag true; alone, an empty text is the owner's.
     if value == "" and (shown is True or not _takes_text(clean)):
         value = None
     return clean, shown is False, required is True, value
+
+
+def _has_flat_items(schema: dict[str, Any]) -> bool:
+    """Tell whether an array holds nothing but scalars, so that there is nothing inside to look at: most arrays do."""
+    items = schema.get("items")
+    return type(items) is dict and items.get("type") in _SCALARS and "anyOf" not in schema and "allOf" not in schema
 
 
 def _takes_text(schema: dict[str, Any]) -> bool:

@@ -23,7 +23,7 @@ _log = logging.getLogger("calljournal.parsing")
 _decode = msgspec.json.Decoder().decode
 
 
-class ParsedCall(msgspec.Struct, frozen=True):
+class ParsedCall(msgspec.Struct, frozen=True, gc=False):
     """What a call means.
 
     :ivar tool_id: None where the name leads nowhere (then ``action_name`` is None too)

@@ -1,0 +1,75 @@
+"""The hot path once more, written to be read: what a careful programmer writes first, with the standard library alone.
+
+The product is measured beside it, and compared with it. A reference file given on the command line has the same
+functions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+__all__ = ("parse", "prepare")
+
+_LIMIT = 64
+_PARTS = ("query_params", "headers", "body", "parameters")
+_FLAGS = ("filled_by_llm", "value", "required")
+_Names = dict[str, tuple[str, str]]
+
+
+def prepare(rows: dict[str, dict[str, Any]]) -> tuple[list[dict[str, Any]], _Names]:
+    """Return the function schemas of rows by key, and where each advertised name leads: (key, action's name)."""
+    entries = [(key, row["name"], action) for key, row in rows.items() for action in _actions(row)]
+    all_names = [action["name"] for _, _, action in entries]
+    unique = {name[:_LIMIT] for name in all_names if all_names.count(name) == 1}
+    functions: list[dict[str, Any]] = []
+    names: _Names = {}
+    for key, tool, action in entries:
+        name = action["name"][:_LIMIT]
+        if name not in unique or name in names:
+            name = _free_name(f"{tool}_{action['name']}", names.keys() | unique)
+        names[name] = (key, action["name"])
+        described = {"name": name, "description": action.get("description", "")}
+        functions.append({"type": "function", "function": {**described, "parameters": _parameters(action)}})
+    return functions, names
+
+
+def parse(call: dict[str, Any], names: _Names) -> tuple[str, str, Any]:
+    """Return a call's (key, action's name, arguments)."""
+    arguments = call["arguments"]
+    if isinstance(arguments, str):
+        arguments = json.loads(arguments) if arguments.strip() else {}
+    if call["name"] in names:
+        key, action = names[call["name"]]
+    else:
+        action, _, key = call["name"].rpartition("_")
+    return key, action, arguments
+
+
+def _actions(row: dict[str, Any]) -> list[dict[str, Any]]:
+    configured = row["config"].get("actions")
+    actions = list(configured.values()) if configured else row["actions"]
+    return [action for action in actions if action.get("active", True)]
+
+
+def _parameters(action: dict[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for part in _PARTS:
+        for name, stated in action.get(part, {}).get("properties", {}).items():
+            if stated.get("filled_by_llm", True):
+                properties[name] = {keyword: content for keyword, content in stated.items() if keyword not in _FLAGS}
+                if stated.get("required") is True and name not in required:
+                    required.append(name)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    stem = re.sub(r"[^a-zA-Z0-9_-]+", "_", wanted).strip("_")[:_LIMIT]
+    name, number = stem, 0
+    while name in taken:
+        number += 1
+        suffix = f"_{number}"
+        name = stem[: _LIMIT - len(suffix)] + suffix
+    return name
