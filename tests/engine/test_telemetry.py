@@ -342,3 +342,26 @@ def test_the_sdk_is_nobodys_to_import() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT, stdin=subprocess.DEVNULL
     )
     assert run.stdout.strip() == "[]"
+
+
+async def test_a_decision_and_a_resume_are_spans_of_their_own_with_links(station: Station, sqlite_url: str) -> None:
+    """They may lie days after the proposal: never one long span, and no child of the agent's that has long ended."""
+    async with traced(sqlite_url, metadata={"require_approval": True}) as engine:
+        with station.tracer.start_as_current_span("agent") as agent:
+            await outcome_of(engine, call({}))
+        station.spans()
+        await engine.decide("m:c1", approve=True, by="alice", user_id="u")
+        async with aclosing(engine.resume("m:c1", CONTEXT)) as stream:
+            assert [type(event) for event in [event async for event in stream]] == [Executed]
+        decided, ran = station.exporter.get_finished_spans()
+        assert (decided.name, ran.name) == ("decide bump", "execute_tool bump")
+        for span in (decided, ran):
+            assert span.parent is None
+            assert [link.context.span_id for link in span.links] == [agent.get_span_context().span_id]
+            assert span.status.status_code is StatusCode.UNSET
+            assert "alice" not in str(dict(span.attributes or {}))
+        (wait,) = [
+            point for point in station.points("calljournal.gate.wait") if point.attributes["status"] == "approved"
+        ]
+        assert wait.count >= 1
+        assert set(wait.attributes) == {"status", "tool", "action"}
