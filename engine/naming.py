@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from engine.actions import Action
 from engine.families import family_of
@@ -65,30 +64,36 @@ class _Naming:
         self._google = google
         # A shared name stays out of use, bare: no reader could tell whose it is.
         self._barred = {name for name, count in counts.items() if count > 1}
+        self._starts: dict[str, int] = {}
+        self._clean = _Cleaned()
 
     def give(self, waiting: Sequence[int], names: list[str]) -> None:
-        """Write the names of the actions at these places."""
+        """Write the names of the actions at these places, which are those of one row after another."""
         alike: dict[tuple[str, str], list[int]] = defaultdict(list)
         for place in waiting:
             action = self._actions[place]
             alike[action.tool_name, action.name].append(place)
         claims: dict[str, list[int]] = {}
-        unfit: set[int] = set()
+        turns: dict[str, tuple[bool, int, str]] = {}
         for (tool, name), places in alike.items():
-            base, complete = self._base(tool, name)
-            if not complete:
-                unfit.update(places)
-            # Actions of one tool and one name are of different rows, so they stand in their turns already.
-            claims[base] = sorted([*claims[base], *places], key=self._turn) if base in claims else places
-        turns = sorted(claims, key=lambda base: self._turn(claims[base][0]))
-        for base in turns:
-            first = next((place for place in claims[base] if place not in unfit), None)
-            if first is not None and base not in self._taken and base not in self._barred:
-                names[first] = base
-                self._taken.add(base)
+            base, turn = self._base(tool, name), self._turn(places[0])
+            if base in claims:
+                claims[base] = sorted([*claims[base], *places], key=self._turn)
+                turns[base] = min(turn, turns[base])
+            else:
+                # Actions of one tool and one name are of different rows, so they stand in their turns already.
+                claims[base], turns[base] = places, turn
+        in_turn = sorted(claims, key=turns.__getitem__)
+        for base in in_turn:
+            if base not in self._taken and base not in self._barred:
+                first = next(filter(self._is_whole, claims[base]), None)
+                if first is not None:
+                    names[first] = base
+                    self._taken.add(base)
         numbers: dict[str, int] = {}
-        for base in turns:
-            self._number(base, [place for place in claims[base] if not names[place]], names, numbers)
+        for base in in_turn:
+            if nameless := [place for place in claims[base] if not names[place]]:
+                self._number(base, nameless, names, numbers)
 
     def _number(self, base: str, places: Sequence[int], names: list[str], numbers: dict[str, int]) -> None:
         taken, barred, number = self._taken, self._barred, numbers.get(base[:_COUNTED], 1)
@@ -100,29 +105,39 @@ class _Naming:
             taken.add(name)
         numbers[base[:_COUNTED]] = number
 
-    def _base(self, tool_name: str, name: str) -> tuple[str, bool]:
-        """Return the name that an action would have if it were free, and whether nothing of it vanished."""
+    def _base(self, tool_name: str, name: str) -> str:
+        """Return the name that an action would have if it were free."""
         shared = self._counts[name] > 1
-        tool, own = _clean(tool_name), _clean(name)
-        base = f"{tool}_{own}" if shared and tool and own else own or tool or "tool"
+        own = self._clean[name]
+        tool = self._clean[tool_name] if shared or not own else ""
+        base = f"{tool}_{own}" if tool and own else own or tool or "tool"
         if self._google and not _GOOGLE_LEGAL.match(base):
             base = f"_{base}"
-        return base[:NAME_LIMIT], bool(own) and (bool(tool) or not shared)
+        return base[:NAME_LIMIT]
+
+    def _is_whole(self, place: int) -> bool:
+        """Tell whether nothing of an action's name, or of its tool's where that stands before it, vanishes."""
+        action = self._actions[place]
+        return bool(self._clean[action.name]) and bool(self._counts[action.name] == 1 or self._clean[action.tool_name])
 
     def _turn(self, place: int) -> tuple[bool, int, str]:
+        """Return what decides when an action is named: unique ones first, row after row, in the order of names."""
         action = self._actions[place]
-        return self._counts[action.name] > 1, self._rows[action.tool_id], action.name
+        start = self._starts.get(action.tool_id)
+        if start is None:
+            start = place
+            while start and self._actions[start - 1].tool_id == action.tool_id:
+                start -= 1
+            self._starts[action.tool_id] = start
+        return self._counts[action.name] > 1, start, action.name
 
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        rows: dict[str, int] = {}
-        for action in self._actions:
-            rows.setdefault(action.tool_id, len(rows))
-        return rows
 
+class _Cleaned(dict[str, str]):
+    """Names with each run of illegal characters made one ``_`` and their ends trimmed, each worked out once."""
 
-def _clean(name: str) -> str:
-    return _ILLEGAL.sub("_", name).strip("_") if _ILLEGAL.search(name) else name
+    def __missing__(self, name: str) -> str:
+        clean = self[name] = _ILLEGAL.sub("_", name).strip("_") if _ILLEGAL.search(name) else name
+        return clean
 
 
 def _numbered(base: str, number: int) -> str:
