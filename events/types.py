@@ -44,7 +44,7 @@ FailureKind: TypeAlias = Literal[
 ]
 
 
-class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True, gc=False):
     """What every event says: whose call of which tool it speaks of."""
 
     id: str
@@ -181,7 +181,7 @@ StreamEvent: TypeAlias = Proposed | Paused | Denied | Executed | Failed
 E = TypeVar("E", covariant=True)
 
 
-class Recorded(msgspec.Struct, Generic[E], frozen=True, kw_only=True):
+class Recorded(msgspec.Struct, Generic[E], frozen=True, kw_only=True, gc=False):
     """An event as it stands in the log.
 
     ``position`` is unique and rising over the whole log, ``version`` counts within the stream from 1 (Proposed), and
