@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from engine.references import plain_object, referred, united
+from engine.references import object_schema, referred, united_schema
 
 __all__ = ("google_schema",)
 
@@ -41,7 +41,7 @@ def google_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
     only strings may have (``enum``) is told in the description of others; unsupported keywords are dropped.
     Properties are never dropped, whatever their names.
     """
-    top = plain_object(schema, schema)
+    top = object_schema(schema, schema)
     if not isinstance(top.get("properties"), dict) or not top["properties"]:
         return None
     return _Writer(schema).node({**top, "type": "object"})
@@ -75,13 +75,13 @@ class _Writer:
                 # Twice round a cycle is enough to show its shape.
                 target = referred(self._root, reference) if seen.count(reference) < _ROUNDS else None
                 seen = (*seen, reference)
-                schema = united(rest, [target if isinstance(target, dict) else {"type": _ANYTHING}])
+                schema = united_schema(rest, [target if isinstance(target, dict) else {"type": _ANYTHING}])
             elif isinstance(parts := schema.get("allOf"), list):
                 resolved: list[dict[str, Any]] = []
                 for part in parts:
                     one, seen = self._resolved(part, seen) if isinstance(part, dict) else ({}, seen)
                     resolved.append(one)
-                schema = united(rest, resolved)
+                schema = united_schema(rest, resolved)
             elif (only := _only_choice(schema)) is not None:
                 schema = only
             else:
@@ -131,7 +131,7 @@ def _only_choice(schema: dict[str, Any]) -> dict[str, Any] | None:
             return rest
         if len(real) <= 1:
             nullable = {"nullable": True} if len(choices) > len(real) else {}
-            return united({**rest, **nullable}, real)
+            return united_schema({**rest, **nullable}, real)
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from engine.references import plain_object
+from engine.references import object_schema
 
 __all__ = ("GROUPS", "ActionGroup", "Parameters", "declared_parameters")
 
@@ -212,7 +212,7 @@ def _summary(reading: _Reading, owner: _Owner | None) -> Parameters:
     shown = schema
     if reading.rest:
         schema |= reading.rest
-        shown = plain_object(schema, schema)
+        shown = object_schema(schema, schema)
     if owner is None and len(reading.groups) == 1 and reading.groups[0].name == "parameters":
         (group,) = reading.groups
         shown = _without(shown, reading.hidden) if reading.hidden else shown

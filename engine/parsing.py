@@ -15,7 +15,7 @@ from engine.families import Family, family_of
 from engine.malformed import Diagnosis, diagnose
 from engine.refusals import not_an_object, quoted
 from engine.repair import repaired
-from engine.strict_schema import without_stand_ins
+from engine.strict_schema import sparse_arguments
 
 __all__ = ("ParsedCall", "ToolActionParser", "as_meant")
 
@@ -123,7 +123,7 @@ def as_meant(parsed: ParsedCall, action: Action, sent: Any) -> ParsedCall:
     """
     if parsed.problem is not None or not isinstance(parsed.arguments, dict):
         return parsed
-    meant = without_stand_ins(parsed.arguments, action.shown)
+    meant = sparse_arguments(parsed.arguments, action.shown)
     if meant is parsed.arguments:
         return parsed
     note = "; ".join(filter(None, [parsed.note, "null, of what may be left out, was taken for that"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ("branches", "plain_object", "referred", "united")
+__all__ = ("branches", "object_schema", "referred", "united_schema")
 
 _CHOICES: tuple[str, ...] = ("anyOf", "oneOf")
 _COMBINING = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else", "$ref"})
@@ -44,7 +44,7 @@ def branches(schema: Any, root: Any) -> Iterator[dict[str, Any]]:
                 waiting.extend(branch[keyword])
 
 
-def united(schema: dict[str, Any], parts: Iterable[Any]) -> dict[str, Any]:
+def united_schema(schema: dict[str, Any], parts: Iterable[Any]) -> dict[str, Any]:
     """Return one schema that says what a schema and the parts it must also fit say; its own keywords go first."""
     whole: dict[str, Any] = {}
     for part in (*parts, schema):
@@ -61,7 +61,7 @@ def united(schema: dict[str, Any], parts: Iterable[Any]) -> dict[str, Any]:
     return whole
 
 
-def plain_object(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+def object_schema(schema: dict[str, Any], root_schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return an object's schema without combinations at its top, which providers refuse there for the whole request.
 
     What all parts and alternatives declare becomes one list of properties; required is what each of them requires. The
@@ -70,12 +70,17 @@ def plain_object(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -
     if _COMBINING.isdisjoint(schema) or depth > _MAX_DEPTH:
         return schema
     own = {keyword: content for keyword, content in schema.items() if keyword not in _COMBINING}
-    parts = [*_listed(schema, "allOf"), *filter(None, [referred(root, schema["$ref"]) if _refers(schema) else None])]
-    own = united(own, [plain_object(part, root, depth + 1) for part in parts if isinstance(part, dict)])
+    parts = [
+        *_listed(schema, "allOf"),
+        *filter(None, [referred(root_schema, schema["$ref"]) if _refers(schema) else None]),
+    ]
+    own = united_schema(own, [object_schema(part, root_schema, depth + 1) for part in parts if isinstance(part, dict)])
     for keyword in _CHOICES:
-        choices = [plain_object(each, root, depth + 1) for each in _listed(schema, keyword) if isinstance(each, dict)]
+        choices = [
+            object_schema(each, root_schema, depth + 1) for each in _listed(schema, keyword) if isinstance(each, dict)
+        ]
         if choices:
-            own = united(own, [_common(choices)])
+            own = united_schema(own, [_common(choices)])
     return own
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.references import branches, referred
 
-__all__ = ("strict_schema", "without_stand_ins")
+__all__ = ("strict_schema", "sparse_arguments")
 
 _KEPT = frozenset(
     {
@@ -44,7 +44,7 @@ def strict_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return a copy in strict form, or None where the schema takes what that form cannot say; changes nothing.
 
     Every object is closed and all its properties are required; what was optional may be null instead, which
-    :func:`without_stand_ins` undoes. Local references stay, so recursive schemas keep their depth. Constraints that
+    :func:`sparse_arguments` undoes. Local references stay, so recursive schemas keep their depth. Constraints that
     the form lacks are left to the check of the arguments.
     """
     writer = _Writer(schema)
@@ -142,7 +142,7 @@ def _nullable(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [*choices, {"type": "null"}], **described}
 
 
-def without_stand_ins(arguments: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def sparse_arguments(arguments: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments without each null that stands for leaving an optional property out, at any depth.
 
     A null that the schema takes, or that stands for a required property, stays. Where there is none to leave out,

@@ -18,15 +18,15 @@ class AnthropicStream:
         self._blocks: dict[object, Fragment | None] = {}
         self._reason: object = None
 
-    def take(self, event: dict[str, Any]) -> None:
+    def take(self, payload: dict[str, Any]) -> None:
         """Take one event."""
-        index = event.get("index") if isinstance(event.get("index"), int) else None
-        delta = event.get("delta")
+        index = payload.get("index") if isinstance(payload.get("index"), int) else None
+        delta = payload.get("delta")
         delta = delta if isinstance(delta, dict) else {}
         block = self._blocks.get(index)
-        match event.get("type"):
+        match payload.get("type"):
             case "content_block_start":
-                self._blocks[index] = self._start(event.get("content_block"))
+                self._blocks[index] = self._start(payload.get("content_block"))
             case "content_block_delta" if block is not None and delta.get("type") == "input_json_delta":
                 block.add_arguments(delta.get("partial_json"))
             case "content_block_stop" if block is not None:

@@ -21,32 +21,32 @@ class ResponsesStream:
         self._fragments: dict[object, Fragment] = {}
         self._whole: list[ToolCall] = []
 
-    def take(self, event: dict[str, Any]) -> None:
+    def take(self, payload: dict[str, Any]) -> None:
         """Take one event."""
-        kind = event.get("type")
-        item = event.get("item")
+        kind = payload.get("type")
+        item = payload.get("item")
         if kind in ("response.output_item.added", "response.output_item.done"):
             if isinstance(item, dict) and item.get("type") in _OURS:
-                self._item(event, item, done=kind == "response.output_item.done")
+                self._item(payload, item, done=kind == "response.output_item.done")
         elif kind in _DELTAS:
-            self._fragment(event).add_arguments(event.get("delta"))
+            self._fragment(payload).add_arguments(payload.get("delta"))
         elif kind in _DONE:
-            whole = event.get("arguments", event.get("input"))
+            whole = payload.get("arguments", payload.get("input"))
             if isinstance(whole, str):
-                self._fragment(event).set_arguments(whole)
+                self._fragment(payload).set_arguments(whole)
         elif kind == "response.completed":
             for fragment in self._fragments.values():
                 fragment.ended = True
-            response = event.get("response")
+            response = payload.get("response")
             self._whole = parse_calls(response, "openai.responses") if isinstance(response, dict) else []
 
-    def _fragment(self, event: dict[str, Any]) -> Fragment:
-        index = event.get("output_index")
-        return self._fragments.setdefault(index if isinstance(index, int) else str(event.get("item_id")), Fragment())
+    def _fragment(self, payload: dict[str, Any]) -> Fragment:
+        index = payload.get("output_index")
+        return self._fragments.setdefault(index if isinstance(index, int) else str(payload.get("item_id")), Fragment())
 
-    def _item(self, event: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
+    def _item(self, payload: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
         # A server that gives places no number names them by the item.
-        fragment = self._fragment({"item_id": item.get("id"), **event})
+        fragment = self._fragment({"item_id": item.get("id"), **payload})
         (call,) = parse_calls({"output": [item]}, "openai.responses")
         fragment.id, fragment.name, fragment.extra = call.id, call.name or "", call.extra
         if done or call.arguments:

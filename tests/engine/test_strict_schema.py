@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.schemas import prepare
-from engine.strict_schema import strict_schema, without_stand_ins
+from engine.strict_schema import strict_schema, sparse_arguments
 from tests.engine.actions_of import actions_of, plain
 
 STRING = {"type": "string"}
@@ -179,10 +179,10 @@ SCHEMA = {
 )
 def test_a_null_that_stands_for_nothing_sent_is_left_out(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     before = copy.deepcopy(sent)
-    assert without_stand_ins(sent, SCHEMA) == meant
+    assert sparse_arguments(sent, SCHEMA) == meant
     assert sent == before
 
 
 def test_arguments_without_such_nulls_are_the_same_object() -> None:
     sent = {"must": "x", "inner": {"a": "x"}, "list": [{"next": {}}]}
-    assert without_stand_ins(sent, SCHEMA) is sent
+    assert sparse_arguments(sent, SCHEMA) is sent

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.google_schema import google_schema
-from engine.references import plain_object
+from engine.references import object_schema
 from engine.schemas import prepare
-from engine.strict_schema import strict_schema, without_stand_ins
+from engine.strict_schema import strict_schema, sparse_arguments
 from tests.engine.actions_of import actions_of
 from tests.engine.google_rules import broken_rules
 
@@ -69,7 +69,7 @@ def test_googles_form_keeps_googles_rules(schema: dict[str, Any]) -> None:
     assert schema == before
     if form is not None:
         assert broken_rules(form) == []
-        assert set(form["properties"]) == set(plain_object(schema, schema)["properties"])
+        assert set(form["properties"]) == set(object_schema(schema, schema)["properties"])
         assert json.dumps(google_schema(schema)) == json.dumps(form)
         assert len(json.dumps(form)) < 1_000_000
 
@@ -99,8 +99,8 @@ def test_the_strict_form_is_closed_and_requires_everything(schema: dict[str, Any
 @given(SCHEMAS, st.recursive(VALUES, lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=6))
 def test_leaving_nulls_out_never_raises_and_only_takes_nulls_away(schema: dict[str, Any], sent: Any) -> None:
     sent = sent if isinstance(sent, dict) else {"a": sent}
-    meant = without_stand_ins(sent, schema)
-    assert without_stand_ins(meant, schema) is meant
+    meant = sparse_arguments(sent, schema)
+    assert sparse_arguments(meant, schema) is meant
     assert meant.keys() <= sent.keys()
     assert all(sent[name] is None for name in sent.keys() - meant.keys())
 
