@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.schemas import prepare
-from engine.strict_schema import strict_schema, sparse_arguments
+from engine.strict_schema import sparse_arguments, strict_schema
 from tests.engine.actions_of import actions_of, plain
 
 STRING = {"type": "string"}

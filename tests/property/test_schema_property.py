@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.google_schema import google_schema
 from engine.references import object_schema
 from engine.schemas import prepare
-from engine.strict_schema import strict_schema, sparse_arguments
+from engine.strict_schema import sparse_arguments, strict_schema
 from tests.engine.actions_of import actions_of
 from tests.engine.google_rules import broken_rules
 
