@@ -109,7 +109,10 @@ class EventLog:
         self, append: Append, dead_worker: str | None, result_json: bytes | None
     ) -> tuple[StreamAppend, list[Encoded]]:
         _require_consistent(append)
-        encoded = [self.codec.encode(event, result_json) for event in append.events]
+        try:
+            encoded = [self.codec.encode(event, result_json) for event in append.events]
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise Refused(f"the events of {append.key!r} hold something that has no JSON form: {error}") from error
         stored = tuple([entry.stored for entry in encoded])
         unit = StreamAppend(
             tenant_column(append.user_id),

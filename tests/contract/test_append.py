@@ -318,6 +318,13 @@ async def test_an_identifier_that_cannot_be_stored_is_refused_before_anything_is
     assert await log.head() == 0
 
 
+async def test_content_without_a_json_form_is_refused_before_anything_is_written(log: EventLog) -> None:
+    for bad in ("\ud83d", object(), {1j: 1}):
+        with pytest.raises(Refused, match="JSON"):
+            await propose(log, arguments={"x": bad})
+    assert await log.head() == 0
+
+
 async def test_case_journal_02_nul_in_contents_is_stored_and_read_back_alike(log: EventLog) -> None:
     spelled, utf16 = "\\u0000", "W\0i\0"
     for number, content in enumerate((utf16, {"k\0": 1}, spelled)):
