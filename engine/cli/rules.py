@@ -14,7 +14,7 @@ import msgspec
 
 from engine.cli.durations import duration
 from engine.cli.failure import DONE, NO
-from engine.cli.options import Choice, taking
+from engine.cli.options import Choice, shared_options, taking
 from events.types import Effect
 
 __all__ = ("rules",)
@@ -24,12 +24,14 @@ _BY = click.option("--by", metavar="NAME", help="Who changes it; else the name y
 
 
 @click.group(invoke_without_command=True)
+@shared_options("database", "user", "as_json")
 @click.pass_context
-def rules(context: click.Context) -> Any:
+def rules(context: click.Context, database: str | None, user: str | None, as_json: bool | None) -> Any:
     """List, add and revoke the rules by which calls are allowed, asked about or denied.
 
     Without a subcommand: list.
     """
+    context.obj = Choice(database=database, user=user, as_json=as_json).over(context.find_object(Choice) or Choice())
     return context.invoke(list_rules) if context.invoked_subcommand is None else None
 
 

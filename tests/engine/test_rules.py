@@ -13,31 +13,28 @@ import anyio
 import pytest
 from sqlalchemy import update
 
-from engine import EVERYONE, ActionSettings, CallContext, Engine, Rule, ToolRow
+from engine import EVERYONE, CallContext, Engine, Rule, ToolRow
 from engine.rulebook import Rulebook
 from engine.rules import Rules
 from engine.schema import policy_rules
-from events import Denied, Executed, Failed, LogUnavailable, NotFound, Paused, Refused
-from tests.engine.gating import APPROVED_FIRST, Device, Executor, Shelf, command, device_row, headless, paused, resumed
+from events import Denied, Executed, LogUnavailable, NotFound, Paused, Refused
+from tests.engine.gating import APPROVED_FIRST
 from tests.engine.staging import (
     call,
     events_of,
     outcome_of,
     proved,
-    row_of,
     staged,
     staged_engine,
     stream_of,
     tool_of,
 )
-from tests.engine.test_duplicates import Scale, declare_dead, run_beside, scale_tool, weigh
 
 __all__ = ()
 
 pytestmark = pytest.mark.anyio
 
 DENY = Rule(verdict="deny", id="no", action="bump", message="not on Fridays")
-TALK = CallContext(user_id="u", message_id="m", conversation_id="k")
 
 
 async def answer(**kwargs: Any) -> str:
@@ -120,127 +117,6 @@ async def test_only_its_own_tenants_calls_meet_a_rule(journal_url: str) -> None:
         await proved(engine)
 
 
-async def test_a_denying_rule_is_in_the_event_and_the_row(journal_url: str) -> None:
-    async with staged(journal_url, never) as engine:
-        await engine.rules.add(DENY, user_id="u")
-        denied = await outcome_of(engine, call())
-        assert isinstance(denied, Denied)
-        assert (denied.reason, denied.rule) == ("policy", "rule:no@1")
-        assert "not on Fridays" in denied.message
-        row = await row_of(engine)
-        assert (row.status, row.rule) == ("denied", "rule:no@1")
-        (message,) = await engine.tool_results("m", user_id="u")
-        assert "not on Fridays" in message["content"]
-        await engine.rules.replace("no", DENY, user_id="u")
-        again = await outcome_of(engine, call(call_id="c2"))
-        assert isinstance(again, Denied)
-        assert again.rule == "rule:no@2"
-        await proved(engine)
-
-
-async def test_an_asking_rule_pauses_and_what_was_approved_runs(journal_url: str) -> None:
-    shelf = Shelf()
-    async with staged(journal_url, shelf.take) as engine:
-        await engine.rules.add(Rule(verdict="ask", id="look", effect="write", message="have a look"), user_id=EVERYONE)
-        pause = await paused(engine, call({"n": 1}))
-        assert (pause.rule, pause.reason) == ("rule:look@1", "have a look")
-        assert (await row_of(engine)).rule == "rule:look@1"
-        await engine.decide("m:c1", approve=True, by="alice", user_id="u")
-        assert isinstance(await resumed(engine), Executed)
-        assert shelf.taken == [{"n": 1}]
-        assert (await row_of(engine)).rule == "rule:look@1"
-        await proved(engine)
-
-
-async def test_an_allowing_rule_answers_the_stored_flag_and_is_in_the_event_and_the_row(journal_url: str) -> None:
-    async with staged(journal_url, answer, metadata=APPROVED_FIRST) as engine:
-        await engine.rules.add(Rule(verdict="allow", id="fine", predicate="n < `5`"), user_id="u")
-        done = await outcome_of(engine, call({"n": 1}))
-        assert isinstance(done, Executed)
-        assert done.rule == "rule:fine@1"
-        assert (await row_of(engine)).rule == "rule:fine@1"
-        assert isinstance(await outcome_of(engine, call({"n": 7}, call_id="c2")), Paused)
-        unclear = await outcome_of(engine, call({"n": "7"}, call_id="c3"))
-        assert isinstance(unclear, Paused)
-        assert unclear.rule == "rule:fine@1"
-        await proved(engine)
-
-
-async def test_an_allowing_rule_is_in_the_failure_too(journal_url: str) -> None:
-    async def breaks(**kwargs: Any) -> None:
-        raise ValueError("broken")
-
-    async with staged(journal_url, breaks, metadata=APPROVED_FIRST) as engine:
-        await engine.rules.add(Rule(verdict="allow", id="fine"), user_id="u")
-        event = await outcome_of(engine, call())
-        assert (event.rule, (await row_of(engine)).rule) == ("rule:fine@1", "rule:fine@1")
-
-
-async def test_an_allowing_rule_never_opens_what_only_a_person_may(journal_url: str) -> None:
-    """A denylist, a tool that cannot be asked, and a client's tool in a run nobody watches."""
-    broken = ToolRow(id="8", name="code_executor", user_id="u", config={"says": RuntimeError("boom")})
-    client = ({"name": "write_file", "parameters": {"type": "object"}},)
-    async with staged_engine(journal_url, Device, Executor, rows=[device_row(), broken]) as engine:
-        await engine.rules.add(Rule(verdict="allow", id="all"), user_id=EVERYONE)
-        listed = await outcome_of(engine, command("rm -rf /"))
-        assert isinstance(listed, Paused)
-        assert listed.rule == "denylist"
-        unasked = await outcome_of(engine, call(name="run_code", call_id="c2"))
-        assert isinstance(unasked, Paused)
-        assert unasked.rule == "live_gate_failed"
-        assert isinstance(await outcome_of(engine, command("ls", call_id="c3")), Executed)
-        alone = CallContext(user_id="u", message_id="h", headless=True, client_tools=client)
-        unwatched = await outcome_of(engine, call(name="write_file", call_id="c4"), alone)
-        assert isinstance(unwatched, Denied)
-        assert unwatched.reason == "headless"
-        forced = await outcome_of(engine, command("rm -rf /", call_id="c5"), alone)
-        assert isinstance(forced, Denied)
-        assert forced.reason == "denylist"
-        await proved(engine)
-
-
-async def test_an_asking_rule_in_a_run_nobody_watches_denies_unless_the_row_is_allowlisted(journal_url: str) -> None:
-    async with staged(journal_url, answer) as engine:
-        await engine.rules.add(Rule(verdict="ask", id="look"), user_id="u")
-        denied = await outcome_of(engine, call(), headless)
-        assert isinstance(denied, Denied)
-        assert (denied.reason, denied.rule) == ("headless", "rule:look@1")
-        listed = CallContext(user_id="u", message_id="h2", headless=True, tool_allowlist=frozenset({"t1"}))
-        assert isinstance(await outcome_of(engine, call(), listed), Executed)
-        await engine.rules.replace("look", Rule(verdict="ask", predicate="n > `1`"), user_id="u")
-        assert isinstance(await outcome_of(engine, call({"n": "x"}, call_id="c2"), listed), Denied)
-        await engine.rules.replace("look", Rule(verdict="deny"), user_id="u")
-        assert isinstance(await outcome_of(engine, call(call_id="c3"), listed), Denied)
-        await proved(engine)
-
-
-async def test_a_denied_call_is_not_asked_about(journal_url: str) -> None:
-    asked: list[str] = []
-
-    class Listening(Executor):
-        name = "code_executor"
-
-        async def preview_decision(self, action_name: str, arguments: dict[str, Any]) -> Any:
-            asked.append(action_name)
-            return False, False
-
-    async with staged_engine(journal_url, Listening, rows=[ToolRow(id="8", name="code_executor", user_id="u")]) as e:
-        await e.rules.add(Rule(verdict="deny", id="no"), user_id="u")
-        assert isinstance(await outcome_of(e, call(name="run_code")), Denied)
-        assert isinstance(await outcome_of(e, call(name="run_code", call_id="c2")), Denied)
-    assert asked == []
-
-
-async def test_predicates_see_what_would_run(journal_url: str) -> None:
-    settings = ActionSettings(name="bump", presets={"path": "/etc"}, pinned={"mode": "rw"})
-    schema = {"type": "object", "properties": {"path": {"type": "string"}, "mode": {"type": "string"}}}
-    rows = [ToolRow(id="t1", name="counter", user_id="u", actions=[settings])]
-    async with staged_engine(journal_url, tool_of(answer, parameters=schema), rows=rows) as engine:
-        await engine.rules.add(Rule(verdict="deny", predicate="path == '/etc' && mode == 'rw'"), user_id="u")
-        assert isinstance(await outcome_of(engine, call({})), Denied)
-        assert isinstance(await outcome_of(engine, call({"path": "/tmp"}, call_id="c2")), Executed)
-
-
 @asynccontextmanager
 async def two_engines(url: str, runs: Any = answer, **facts: Any) -> AsyncIterator[tuple[Engine, Engine]]:
     async with staged(url, runs, **facts) as first, staged(url, runs, **facts) as second:
@@ -310,127 +186,6 @@ async def test_a_rule_of_a_newer_release_stops_calls_rather_than_be_misread(jour
         assert not isinstance(last, Executed)
 
 
-async def test_what_was_approved_and_is_forbidden_since_is_denied(journal_url: str) -> None:
-    client = ({"name": "write_file", "parameters": {"type": "object"}},)
-    theirs = CallContext(user_id="u", message_id="m", client_tools=client)
-    async with staged(journal_url, never, metadata=APPROVED_FIRST) as engine:
-        look = await engine.rules.add(Rule(verdict="ask", tool="write_file"), user_id="u")
-        await paused(engine, call())
-        await paused(engine, call(name="write_file", call_id="c2"), theirs)
-        await engine.rules.revoke(look.id, user_id="u")
-        for key in ("m:c1", "m:c2"):
-            await engine.decide(key, approve=True, by="alice", user_id="u")
-        await engine.rules.add(DENY, user_id="u")
-        await engine.rules.add(Rule(verdict="deny", id="nor", tool="write_file"), user_id=EVERYONE)
-        for key, rule in (("m:c1", "rule:no@1"), ("m:c2", "rule:nor@1")):
-            denied = await resumed(engine, key)
-            assert isinstance(denied, Denied)
-            assert (denied.reason, denied.rule) == ("policy", rule)
-        await proved(engine)
-
-
-async def test_always_allow_this_for_this_conversation(journal_url: str) -> None:
-    async with two_engines(journal_url, metadata=APPROVED_FIRST) as (here, there):
-        await paused(here, call(), TALK)
-        approval = await here.decide("m:c1", approve=True, by="alice", user_id="u", remember=timedelta(hours=1))
-        (rule,) = await here.rules.list(user_id="u")
-        assert (rule.id, rule.decision, rule.created_by, rule.verdict) == (approval.id, "m:c1", "alice", "allow")
-        assert (rule.conversation_id, rule.tool_id, rule.action) == ("k", "t1", "bump")
-        assert isinstance(await resumed(here, context=TALK), Executed)
-        next_turn = CallContext(user_id="u", message_id="m2", conversation_id="k")
-        done = await outcome_of(there, call({"n": 2}), next_turn)
-        assert isinstance(done, Executed)
-        assert done.rule == f"rule:{rule.id}@1"
-        for other in (
-            CallContext(user_id="u", message_id="m3", conversation_id="other"),
-            CallContext(user_id="u", message_id="m4"),
-        ):
-            assert isinstance(await outcome_of(there, call(), other), Paused)
-        unwatched = CallContext(user_id="u", message_id="m5", conversation_id="k", headless=True)
-        assert isinstance(await outcome_of(there, call(), unwatched), Denied)
-        await there.rules.revoke(rule.id, user_id="u")
-        assert isinstance(await outcome_of(here, call(call_id="c9"), next_turn), Paused)
-        await proved(here)
-
-
-async def test_what_was_granted_is_granted_to_no_other_tenant(journal_url: str) -> None:
-    row = ToolRow(id="t1", name="counter")
-    async with staged_engine(journal_url, tool_of(answer, metadata=APPROVED_FIRST), rows=[row]) as engine:
-        await paused(engine, call(), TALK)
-        await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        for user_id in ("v", None):
-            context = CallContext(user_id=user_id, message_id="m", conversation_id="k")
-            assert isinstance(await outcome_of(engine, call(), context), Paused)
-
-
-async def test_what_was_granted_without_a_conversation_is_for_calls_without_one(journal_url: str) -> None:
-    async with staged(journal_url, answer, metadata=APPROVED_FIRST) as engine:
-        await paused(engine, call())
-        await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        assert isinstance(await outcome_of(engine, call(call_id="c2")), Executed)
-        assert isinstance(await outcome_of(engine, call(call_id="c3"), TALK), Paused)
-
-
-async def test_a_changed_definition_is_not_what_was_granted(journal_url: str) -> None:
-    async with staged(journal_url, answer, metadata=APPROVED_FIRST) as engine:
-        await paused(engine, call(), TALK)
-        await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-    changed = {"require_approval": True, "description": "It bumps, and tells everybody."}
-    async with staged(journal_url, never, metadata=changed) as engine:
-        assert isinstance(await outcome_of(engine, call(call_id="c2"), TALK), Paused)
-
-
-async def test_a_denial_stands_before_what_was_granted(journal_url: str) -> None:
-    async with staged(journal_url, never, metadata=APPROVED_FIRST) as engine:
-        await paused(engine, call(), TALK)
-        await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        await engine.rules.add(DENY, user_id="u")
-        assert isinstance(await outcome_of(engine, call(call_id="c2"), TALK), Denied)
-
-
-async def test_what_was_granted_answers_an_asking_rule(journal_url: str) -> None:
-    async with staged(journal_url, answer) as engine:
-        await engine.rules.add(Rule(verdict="ask"), user_id=EVERYONE)
-        await paused(engine, call(), TALK)
-        await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        assert isinstance(await outcome_of(engine, call(call_id="c2"), TALK), Executed)
-
-
-async def test_what_cannot_be_remembered_is_refused_and_still_waits(journal_url: str) -> None:
-    async with staged_engine(journal_url, Device, rows=[device_row()]) as engine:
-        await paused(engine, command("rm -rf /"))
-        with pytest.raises(Refused, match=r"denylist.*decide without remember"):
-            await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        await paused(engine, command("ls", call_id="c2"))
-        for wrong in (timedelta(0), timedelta(seconds=-1), timedelta(days=5000)):
-            with pytest.raises(Refused, match="remember must be"):
-                await engine.decide("m:c2", approve=True, by="a", user_id="u", remember=wrong)
-        with pytest.raises(Refused, match="a rejection cannot be remembered"):
-            await engine.decide("m:c2", approve=False, by="a", user_id="u", remember=timedelta(hours=1))
-        assert [(await row_of(engine, key)).gate for key in ("m:c1", "m:c2")] == ["paused", "paused"]
-        assert await engine.rules.list(user_id="u") == []
-
-
-async def test_a_decision_that_cannot_be_remembered_stands_and_says_so(journal_url: str) -> None:
-    async with staged(journal_url, answer, metadata=APPROVED_FIRST) as engine:
-        await paused(engine, call(), TALK)
-        store = engine.log.store
-        transact = store.transact
-
-        async def away(work: Any) -> Any:
-            raise LogUnavailable("the database is away")
-
-        store.transact = away  # type: ignore[method-assign]
-        try:
-            with pytest.raises(LogUnavailable, match="is approved, but that could not be remembered"):
-                await engine.decide("m:c1", approve=True, by="a", user_id="u", remember=timedelta(hours=1))
-        finally:
-            store.transact = transact  # type: ignore[method-assign]
-        assert (await row_of(engine)).gate == "approved"
-        assert isinstance(await resumed(engine, context=TALK), Executed)
-        await proved(engine)
-
-
 @pytest.mark.parametrize("rule", [Rule(verdict="deny", predicate="nowhere(a)"), Rule(verdict="deny", tenant="g*")])
 async def test_rules_that_cannot_be_used_are_not_kept(journal_url: str, rule: Rule) -> None:
     async with Engine.open(journal_url) as engine:
@@ -495,23 +250,3 @@ async def test_a_rule_added_twice_at_once_is_one_or_is_refused(journal_url: str)
                 tasks.start_soon(add, engine)
         assert await here.rules.list(user_id="u") == kept[:1]
         assert kept == kept[:1] * 8
-
-
-async def test_a_dead_workers_idempotent_call_is_not_taken_over_once_a_rule_forbids_it(journal_url: str) -> None:
-    """What takes over has written nothing of the call, so it asks for the rules as they are."""
-    scale = Scale()
-    scale.hold()
-    async with (
-        staged_engine(journal_url, scale_tool(scale, idempotent=True)) as one,
-        staged_engine(journal_url, scale_tool(scale, idempotent=True)) as two,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(run_beside, one, weigh(1), [])
-        await scale.held.wait()
-        await declare_dead(one)
-        await one.rules.add(Rule(verdict="deny", id="no"), user_id="u")
-        failed = await outcome_of(two, weigh(1))
-        assert isinstance(failed, Failed)
-        assert failed.kind == "orphaned"
-        scale.open.set()
-    assert scale.runs == [1]
