@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.references import branches, referred
 
-__all__ = ("strict_schema", "sparse_arguments")
+__all__ = ("sparse_arguments", "strict_schema")
 
 _KEPT = frozenset(
     {
