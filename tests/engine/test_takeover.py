@@ -6,14 +6,16 @@ from functools import partial
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from sqlalchemy import delete
 
-from engine import CallContext, Engine, ToolContext
+from engine import CallContext, Engine, InputRequired, Tool, ToolContext
 from events import Denied, Executed, Failed, Refused, Resumed
 from events.schema import leases
 from events.types import StreamEvent
-from tests.engine.gating import APPROVED_FIRST, NUMBER, paused, resumed
+from tests.engine.cancelling import CANCELLERS, cut_at
+from tests.engine.gating import APPROVED_FIRST, NUMBER, paused, resumed, submitted
 from tests.engine.staging import call, events_of, proved, row_of, staged_engine, stream_of, tool_of
 
 __all__ = ()
@@ -174,3 +176,90 @@ async def test_of_many_repetitions_one_takes_over(journal_url: str) -> None:
         assert all(event.reason == "duplicate" for event in told if isinstance(event, Denied))
         assert not any(isinstance(event, Failed) for event in told)
         await proved(two)
+
+
+class Hesitant:
+    """A tool that asks for a name; given one, its first run hangs."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.held = anyio.Event()
+        self.open = anyio.Event()
+
+    async def run(self, context: ToolContext) -> Any:
+        if context.answer is msgspec.UNSET:
+            return InputRequired({"question": "which?"})
+        self.answers.append((context.request, context.answer))
+        if len(self.answers) == 1:
+            self.held.set()
+            await self.open.wait()
+        return context.answer
+
+
+@pytest.mark.parametrize("way", ["again", "resume"])
+async def test_an_answer_outlives_the_worker_that_took_it(journal_url: str, way: str) -> None:
+    hesitant = Hesitant()
+    tool = tool_of(hesitant.run, wants_context=True, idempotent=True)
+    async with staged_engine(journal_url, tool) as one, staged_engine(journal_url, tool) as two:
+        await events_of(one, call())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(submitted, one, "Ann")
+            await hesitant.held.wait()
+            await declare_dead(one)
+            executed = (await events_of(two, call()))[1] if way == "again" else await resumed(two)
+            assert isinstance(executed, Executed)
+            assert executed.result == "Ann"
+            hesitant.open.set()
+        assert hesitant.answers == [({"question": "which?"}, "Ann")] * 2
+        await proved(two)
+
+
+async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_url: str) -> None:
+    """Two workers resume; the slower one, cancelled at whatever await, must not close the faster one's call."""
+    asked: dict[str, int] = {}
+    running: dict[str, anyio.Event] = {}
+    go_on = anyio.Event()
+
+    async def run(context: ToolContext) -> str:
+        running[context.idempotency_key].set()
+        await go_on.wait()
+        return "done"
+
+    async def preview(self: Tool, name: str, arguments: dict[str, Any]) -> tuple[bool, bool]:
+        key = f"m{arguments['n']}:c1"
+        asked[key] = asked.get(key, 0) + 1
+        if asked[key] == 2:
+            # The slower one's: from here on the faster one has it.
+            tasks.start_soon(resumed, one, key)
+            await running[key].wait()
+        return True, False
+
+    tool = tool_of(takes_number(run), wants_context=True, parameters=NUMBER, preview_decision=preview)
+    async with staged_engine(sqlite_url, tool) as one, staged_engine(sqlite_url, tool) as two:
+        for at in range(1, 60):
+            running[f"m{at}:c1"] = anyio.Event()
+            await paused(one, call({"n": at}), CallContext(user_id="u", message_id=f"m{at}"))
+            await approve(one, f"m{at}:c1")
+
+        async def work(at: int) -> None:
+            with pytest.raises(Refused):
+                await resumed(two, f"m{at}:c1")
+
+        async def check(at: int) -> None:
+            taken = asked[f"m{at}:c1"] > 1
+            if taken:
+                await running[f"m{at}:c1"].wait()
+            row = await row_of(one, f"m{at}:c1")
+            assert (row.status, row.gate) == ("proposed", "claimed" if taken else "approved")
+
+        async with anyio.create_task_group() as tasks:
+            assert await cut_at(CANCELLERS["scope"], work, check) > 6
+            go_on.set()
+        await proved(one)
+
+
+def takes_number(runs: Any) -> Any:
+    async def run(context: ToolContext, n: int) -> Any:
+        return await runs(context)
+
+    return run
