@@ -67,6 +67,8 @@ class CallSpan:
         span.set_attribute("calljournal.status", kind_of(event))
         if event.position is not None:
             span.set_attribute("calljournal.position", event.position)
+        if isinstance(event, Executed | Failed) and event.rule is not None:
+            span.set_attribute("calljournal.gate.rule", event.rule)
         if (error := _error_type(event)) is not None:
             self.failed(error)
 
