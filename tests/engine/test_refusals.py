@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from engine.actions import resolve_actions
-from engine.refusals import arguments_text, quoted, refusal_text
+from engine.refusals import arguments_text, nearest, quoted, refusal_text
 from engine.rows import ToolRow
 from engine.schemas import prepare
 from tests.engine.actions_of import ConfiguredTool, actions_of
@@ -72,3 +74,39 @@ def test_behaviour_090_091_only_what_is_offered_is_listed_by_its_advertised_name
     clashing = (*rows, *actions_of("run_code", row="4", name="other"))
     text = refusal_text("nothing", prepare(clashing, "openai").names)
     assert text.endswith("Callable tools: code_executor_run_code, fetch_invoice, other_run_code")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("wiegh", "weigh"),
+        ("Weigh", "weigh"),
+        ("functions.weigh", "weigh"),
+        ("weigh ", "weigh"),
+        ("weigh-all", "weigh_all"),
+        ("purge", None),
+        ("multi_tool_use.parallel", None),
+        ("", None),
+        ("!!!", None),
+    ],
+)
+def test_case_parse_13_a_near_miss_is_named_first_and_never_called(name: str, near: str | None) -> None:
+    names = ["purge_bay", "weigh", "weigh_all"]
+    assert nearest(name, names) == near
+    text = refusal_text(name, names)
+    assert text.endswith("Callable tools: purge_bay, weigh, weigh_all")
+    assert (f'The nearest name is "{near}". Callable' in text) == (near is not None)
+    assert "It was not run." in text
+
+
+def test_case_parse_13_from_the_third_time_on_the_model_is_told_to_stop() -> None:
+    assert "stop" not in refusal_text("wiegh", ["weigh"], times=2)
+    assert "called 3 times in vain: stop calling it" in refusal_text("wiegh", ["weigh"], times=3)
+    assert len(refusal_text("x" * 5000, ["y" * 64 + str(n) for n in range(99)], times=3)) < 1000
+
+
+def test_a_hint_takes_little_time_among_many_names() -> None:
+    names = sorted(f"{word}_{number}" for number in range(5000) for word in ("fetch_page", "list_items"))
+    started = time.thread_time()
+    nearest("fetch_pgae_" * 9, names)
+    assert time.thread_time() - started < 0.5

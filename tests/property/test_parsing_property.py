@@ -18,6 +18,7 @@ from engine.families import FAMILIES
 from engine.journalled import journal_form
 from engine.parsing import ToolActionParser
 from engine.refusals import arguments_text, refusal_text
+from engine.repair import repaired
 from events.errors import Refused
 from events.keys import call_digest
 from tests.engine.actions_of import plain
@@ -108,3 +109,28 @@ def test_checking_and_sorting_never_raise(sent: Any) -> None:
     problem = ArgumentChecker().validate(action, arguments)
     if problem is None:
         assert sort_arguments(action, arguments).kwargs == {**arguments, "b": 3}
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=4), st.integers(0, 1000), st.sampled_from(["", "```json\n"]))
+def test_what_is_cut_off_is_never_completed(arguments: dict[str, Any], end: int, before: str) -> None:
+    whole = json.dumps(arguments)
+    text = before + whole[: end % len(whole)]
+    assert repaired(text) is None
+    assert repaired(text + ",") is None
+
+
+@given(st.dictionaries(st.text(max_size=4), st.recursive(st.integers() | st.text(max_size=6), st.lists), min_size=1))
+def test_mended_arguments_are_those_that_were_meant(arguments: dict[str, Any]) -> None:
+    whole = json.dumps(arguments)
+    for text in (json.dumps(whole), whole * 2, f"```\n{whole}\n```", f"{whole[:-1]},}}"):
+        found = repaired(text)
+        # The library reads some escapes otherwise; then nothing is mended.
+        assert found is None or journal_form(found.value) == journal_form(arguments)
+        assert found is not None or text.endswith(",}")
+
+
+@given(PIECES.map("".join) | JSON.map(json.dumps) | TEXT)
+def test_mending_never_raises(text: str) -> None:
+    found = repaired(text)
+    if found is not None:
+        assert msgspec.json.encode(journal_form(found.value))
