@@ -220,10 +220,9 @@ async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_ur
     running: dict[str, anyio.Event] = {}
     go_on = anyio.Event()
 
-    async def run(context: ToolContext) -> str:
+    async def run(context: ToolContext, n: int) -> None:
         running[context.idempotency_key].set()
         await go_on.wait()
-        return "done"
 
     async def preview(self: Tool, name: str, arguments: dict[str, Any]) -> tuple[bool, bool]:
         key = f"m{arguments['n']}:c1"
@@ -234,7 +233,7 @@ async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_ur
             await running[key].wait()
         return True, False
 
-    tool = tool_of(takes_number(run), wants_context=True, parameters=NUMBER, preview_decision=preview)
+    tool = tool_of(run, wants_context=True, parameters=NUMBER, preview_decision=preview)
     async with staged_engine(sqlite_url, tool) as one, staged_engine(sqlite_url, tool) as two:
         for at in range(1, 60):
             running[f"m{at}:c1"] = anyio.Event()
@@ -256,10 +255,3 @@ async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_ur
             assert await cut_at(CANCELLERS["scope"], work, check) > 6
             go_on.set()
         await proved(one)
-
-
-def takes_number(runs: Any) -> Any:
-    async def run(context: ToolContext, n: int) -> Any:
-        return await runs(context)
-
-    return run
