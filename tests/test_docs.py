@@ -14,6 +14,7 @@ from sqlalchemy import Column
 
 import events.errors
 import events.types
+from engine.schema import metadata as engine_tables
 from events.schema import metadata as log_tables
 from events.transitions import STATUSES
 from projections.schema import metadata as projection_tables
@@ -22,7 +23,9 @@ from tests.shape import ROOT
 
 TYPES = ast.parse((ROOT / "events/types.py").read_text())
 STRUCTS = {node.name: node for node in TYPES.body if isinstance(node, ast.ClassDef)}
-TABLES = {name: found for tables in (log_tables, projection_tables) for name, found in tables.tables.items()}
+TABLES = {
+    name: found for tables in (log_tables, projection_tables, engine_tables) for name, found in tables.tables.items()
+}
 
 
 def fields(struct: str) -> list[tuple[str, str]]:
