@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -34,7 +35,7 @@ class LastAppends:
         """Begin nothing in the background any more: it is about to end."""
         self._open = False
 
-    async def see_to(self, work: Callable[[], Awaitable[None]], what: str) -> None:
+    async def see_to(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> None:
         """Run ``work`` to its end, shielded, and wait for that.
 
         A cancellation of the caller takes effect afterwards, or once the caller's patience is over: then the work goes

@@ -25,6 +25,7 @@ __all__ = (
     "on_asyncio",
     "open_bridge",
     "renew_cancellation",
+    "to_the_end",
 )
 
 T = TypeVar("T")
@@ -80,6 +81,32 @@ def on_asyncio() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await the work in a task of its own; only on asyncio. Cancelled meanwhile, by asyncio or AnyIO, wait for its end,
+    then raise that.
+
+    :raises BaseException: what the work raises, where nobody cancelled
+    """
+    task = asyncio.ensure_future(work)
+    delayed: asyncio.CancelledError | None = None
+    try:
+        await asyncio.wait((task,))
+    except asyncio.CancelledError as cancelled:
+        delayed = cancelled
+        # AnyIO delivers its cancellation again and again: what is left is waited for behind a shield.
+        with anyio.CancelScope(shield=True):
+            while not task.done():
+                try:
+                    await asyncio.wait((task,))
+                except asyncio.CancelledError as again:
+                    delayed = again
+    if delayed is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()
+    raise delayed
 
 
 class Background:

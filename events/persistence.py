@@ -6,36 +6,30 @@ server dropping a request). Both functions let the cancellation take effect afte
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
+
+from events.bridge import on_asyncio, to_the_end
 
 __all__ = ("run_to_end", "wait_to_end")
 
 T = TypeVar("T")
 
 
-async def run_to_end(work: Callable[[], Awaitable[T]]) -> T:
-    """Run ``work`` in a task of its own, shielded, and return its result; cancelled meanwhile, raise that at the end.
+async def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` to its end, shielded, and return its result; cancelled meanwhile, raise that at the end.
 
-    :raises BaseException: whatever ``work`` raises, unwrapped
+    :raises BaseException: whatever ``work`` raises
     """
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    async def shielded() -> None:
-        with anyio.CancelScope(shield=True):
-            try:
-                results.append(await work())
-            except Exception as error:
-                errors.append(error)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(shielded)
-    if errors:
-        raise errors[0]
-    return results[0]
+    if on_asyncio():
+        return await to_the_end(work())
+    with anyio.CancelScope(shield=True):
+        result = await work()
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    return result
 
 
 async def wait_to_end(event: anyio.Event) -> BaseException | None:
