@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 __all__ = ("parse", "prepare")
@@ -21,14 +22,14 @@ _Names = dict[str, tuple[str, str]]
 def prepare(rows: dict[str, dict[str, Any]]) -> tuple[list[dict[str, Any]], _Names]:
     """Return the function schemas of rows by key, and where each advertised name leads: (key, action's name)."""
     entries = [(key, row["name"], action) for key, row in rows.items() for action in _actions(row)]
-    all_names = [action["name"] for _, _, action in entries]
-    unique = {name[:_LIMIT] for name in all_names if all_names.count(name) == 1}
+    counts = Counter(action["name"] for _, _, action in entries)
+    unique = {name[:_LIMIT] for name, count in counts.items() if count == 1}
     functions: list[dict[str, Any]] = []
     names: _Names = {}
     for key, tool, action in entries:
         name = action["name"][:_LIMIT]
         if name not in unique or name in names:
-            name = _free_name(f"{tool}_{action['name']}", names.keys() | unique)
+            name = _free_name(f"{tool}_{action['name']}", names, unique)
         names[name] = (key, action["name"])
         described = {"name": name, "description": action.get("description", "")}
         functions.append({"type": "function", "function": {**described, "parameters": _parameters(action)}})
@@ -65,10 +66,10 @@ def _parameters(action: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
+def _free_name(wanted: str, names: _Names, unique: set[str]) -> str:
     stem = re.sub(r"[^a-zA-Z0-9_-]+", "_", wanted).strip("_")[:_LIMIT]
     name, number = stem, 0
-    while name in taken:
+    while name in names or name in unique:
         number += 1
         suffix = f"_{number}"
         name = stem[: _LIMIT - len(suffix)] + suffix

@@ -7,13 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.command import Measurement, measure
+from benchmarks.command import Beside, Measurement, measure
 from benchmarks.compare import compare
 from benchmarks.execute import measure_engine, measure_execute
 from benchmarks.figures import Figure, Results
 from benchmarks.log import measure_log
+from benchmarks.parse import measure_parse
+from benchmarks.prep import measure_prep
 from benchmarks.reading import measure_reading
-from benchmarks.scale import FULL, QUICK, TINY
+from benchmarks.reference import fingerprint_of, load_reference
+from benchmarks.scale import FULL, QUICK, TINY, Scale
 from benchmarks.subscribers import measure_subscribers
 from benchmarks.workload import EVENT_BYTES, make_pairs, prepared
 
@@ -43,6 +46,30 @@ def test_on_postgres(measurement: Measurement, tmp_path: Path) -> None:
 
 def test_without_a_database() -> None:
     assert {figure.unit for figure in measure_engine(TINY)} == {"calls/s", "us a call"}
+
+
+SHORT = Scale(rounds=3, appends=64, slice=0.05, callers=(1,), events=1, postgres_events=1)
+
+
+@pytest.mark.parametrize("measurement", [measure_prep, measure_parse])
+def test_the_hot_path_keeps_half_of_its_figures_beside_our_own_plain_code(measurement: Beside) -> None:
+    """CPU time beside CPU time, so that a busy machine fails nothing; half, so that only a regression does."""
+    goals = 0
+    for figure in measurement(SHORT, load_reference(None)):
+        if figure.goal is not None:
+            goals += 1
+            assert figure.value <= 2 * figure.goal if figure.at_most else figure.value >= figure.goal / 2, figure
+    assert goals == 3
+
+
+def test_a_reference_is_loaded_as_it_stands_and_named_by_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "other.py"
+    file.write_text("def parse(call, names):\n    return 'x', 'y', call\n")
+    assert load_reference(file).parse({}, {}) == ("x", "y", {})
+    assert fingerprint_of(file).startswith("other.py ")
+    assert fingerprint_of(None).startswith("benchmarks/plain.py ")
+    with pytest.raises(SystemExit, match="no reference at"):
+        load_reference(tmp_path / "nowhere.py")
 
 
 def test_the_events_have_the_size_they_are_said_to_have() -> None:
