@@ -250,3 +250,51 @@ async def test_a_rule_added_twice_at_once_is_one_or_is_refused(journal_url: str)
                 tasks.start_soon(add, engine)
         assert await here.rules.list(user_id="u") == kept[:1]
         assert kept == kept[:1] * 8
+
+
+class Weather:
+    """Rules that change while calls are made, and how many calls met one state of them from beginning to end."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.stable = True
+        self.judged = 0
+        self.news = anyio.Event()
+
+    async def change(self, engine: Engine, done: anyio.Event) -> None:
+        """Forbid, then allow, six times; each state stays until five calls have met it."""
+        for number in range(6):
+            for forbid in (True, False):
+                self.stable = False
+                if forbid:
+                    await engine.rules.add(Rule(verdict="deny", id=f"no{number}"), user_id="u")
+                else:
+                    await engine.rules.revoke(f"no{number}", user_id="u")
+                self.changes, self.stable, self.judged = self.changes + 1, True, 0
+                while self.judged < 5:
+                    await self.news.wait()
+                    self.news = anyio.Event()
+        done.set()
+
+    async def make_calls(self, engine: Engine, caller: int, done: anyio.Event) -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            state = (self.changes, self.stable)
+            event = await outcome_of(engine, call(call_id=f"c{caller}-{number}"))
+            if state == (self.changes, True):
+                assert isinstance(event, Denied if self.changes % 2 else Executed)
+                self.judged += 1
+                self.news.set()
+
+
+async def test_calls_made_while_rules_change_meet_one_of_the_two_states(journal_url: str) -> None:
+    """A call that began after a change had returned, and ended before the next one began, met just that."""
+    weather, done = Weather(), anyio.Event()
+    async with two_engines(journal_url) as (here, there):
+        async with anyio.create_task_group() as tasks:
+            for caller, engine in enumerate((here, there, there)):
+                tasks.start_soon(weather.make_calls, engine, caller, done)
+            tasks.start_soon(weather.change, here, done)
+        await proved(there)
+    assert weather.changes == 12
