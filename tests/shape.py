@@ -244,7 +244,9 @@ def module_state(source: Source) -> Iterator[Found]:
         return
     changed = set(_changed_names(source.tree))
     for line, name, value in _module_values(source.tree):
-        table = isinstance(value, ast.Dict | ast.DictComp) and re.fullmatch(r"_[A-Z0-9_]+", name) and name not in changed
+        table = (
+            isinstance(value, ast.Dict | ast.DictComp) and re.fullmatch(r"_[A-Z0-9_]+", name) and name not in changed
+        )
         if name != "__all__" and _is_mutable(value) and not table:
             yield line, f"{name} is mutable module state; use a tuple, frozenset, MappingProxyType, or an object"
     for node in ast.walk(source.tree):
