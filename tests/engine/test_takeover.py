@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -216,8 +217,8 @@ async def test_an_answer_outlives_the_worker_that_took_it(journal_url: str, way:
 
 async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_url: str) -> None:
     """Two workers resume; the slower one, cancelled at whatever await, must not close the faster one's call."""
-    asked: dict[str, int] = {}
-    running: dict[str, anyio.Event] = {}
+    asked: dict[str, int] = defaultdict(int)
+    running: dict[str, anyio.Event] = defaultdict(anyio.Event)
     go_on = anyio.Event()
 
     async def run(context: ToolContext, n: int) -> None:
@@ -226,7 +227,7 @@ async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_ur
 
     async def preview(self: Tool, name: str, arguments: dict[str, Any]) -> tuple[bool, bool]:
         key = f"m{arguments['n']}:c1"
-        asked[key] = asked.get(key, 0) + 1
+        asked[key] += 1
         if asked[key] == 2:
             # The slower one's: from here on the faster one has it.
             tasks.start_soon(resumed, one, key)
@@ -236,7 +237,6 @@ async def test_who_is_cancelled_while_another_claims_leaves_that_alone(sqlite_ur
     tool = tool_of(run, wants_context=True, parameters=NUMBER, preview_decision=preview)
     async with staged_engine(sqlite_url, tool) as one, staged_engine(sqlite_url, tool) as two:
         for at in range(1, 60):
-            running[f"m{at}:c1"] = anyio.Event()
             await paused(one, call({"n": at}), CallContext(user_id="u", message_id=f"m{at}"))
             await approve(one, f"m{at}:c1")
 
