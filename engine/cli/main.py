@@ -18,6 +18,7 @@ from engine.cli.failure import BAD_INPUT, failure_of, report
 from engine.cli.interruption import interruptible
 from engine.cli.maintain import migrate, rebuild, verify
 from engine.cli.options import ENVIRONMENT, Choice, shared_options
+from engine.cli.reconcile import reconcile
 from engine.cli.rules import rules
 from engine.cli.run import run
 from engine.cli.secrecy import secrets_of
@@ -69,7 +70,7 @@ def calljournal(
         context.exit(BAD_INPUT)
 
 
-_WORK = (run, events, attempts, approvals, approve, deny, resume, rules)
+_WORK = (run, events, attempts, approvals, approve, deny, resume, rules, reconcile)
 _CARE = (verify, rebuild, migrate, catalogue, doctor)
 
 for _command in (*_WORK, *_CARE):
