@@ -135,7 +135,9 @@ class PostgresStore:
     async def _durability(self) -> PostgresDurability:
         connection = await self._connections.committer.connection()
         asked = "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
-        return PostgresDurability(*await connection.fetchrow(asked))
+        row = await connection.fetchrow(asked)
+        assert row is not None
+        return PostgresDurability(row[0], row[1])
 
     async def aclose(self) -> None:
         """See ``Store.aclose``."""
