@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from benchmarks.databases import Database, databases
+from benchmarks.databases import Database, databases, on_disk
 from benchmarks.figures import Figure, Results
 from benchmarks.machine import environment, fsync_figure
 from benchmarks.reference import Reference, fingerprint_of, load_reference
@@ -29,7 +29,7 @@ def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequen
     parser = argparse.ArgumentParser(description="Measure calljournal beside what the machine can do.")
     parser.add_argument("--quick", action="store_true", help="less of everything: under a minute")
     parser.add_argument("--on", choices=("sqlite", "postgres"), action="append", help="only on this database")
-    parser.add_argument("--folder", type=Path, help="where the databases go; by default where temporary files go")
+    parser.add_argument("--folder", type=Path, help="where the SQLite files go; by default /var/tmp")
     parser.add_argument("--reference", type=Path, help="measure the hot path beside this file, not beside our own")
     parser.add_argument("--output", default="", help="write the figures to this JSON file")
     chosen = parser.parse_args()
@@ -69,7 +69,7 @@ def measure(
     """Run measurements on each named kind of database, print the figures as they come, and return them all."""
     settings = environment()
     with databases(folder, names) as kinds:
-        figures = [fsync_figure(Path(folder or "/tmp"), scale.rounds, scale.slice)] if kinds else []
+        figures = [fsync_figure(folder or on_disk(), scale.rounds, scale.slice)] if kinds else []
         for database in kinds:
             settings[database.name] = _durability(database)
         print_figures(settings, figures)

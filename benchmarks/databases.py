@@ -18,7 +18,7 @@ from events.opening import open_log
 from projections.attempts import AttemptsProjection
 from tests.postgres_server import PostgresServer, postgres_server
 
-__all__ = ("Bare", "Database", "PostgresDatabase", "SqliteDatabase", "databases")
+__all__ = ("Bare", "Database", "PostgresDatabase", "SqliteDatabase", "databases", "on_disk")
 
 
 class Bare(Protocol):
@@ -103,14 +103,20 @@ async def _migrate_postgres(url: str) -> None:
     await migrate_postgres(url, CHAINS)
 
 
+def on_disk() -> Path:
+    """Return a folder for temporary files that lies on a disk: in memory nothing is ever made durable."""
+    lasting = Path("/var/tmp")
+    return lasting if lasting.is_dir() else Path(tempfile.gettempdir())
+
+
 @contextmanager
 def databases(folder: Path | None, names: tuple[str, ...]) -> Iterator[list[Database]]:
     """Open the wanted kinds of database; what they hold is deleted at the end.
 
-    :param folder: where to put it; None: the system's place for temporary files
+    :param folder: where to put SQLite's files; None: :func:`on_disk`
     :param names: ``sqlite``, ``postgres``
     """
-    root = Path(tempfile.mkdtemp(prefix="calljournal-bench-", dir=folder))
+    root = Path(tempfile.mkdtemp(prefix="calljournal-bench-", dir=folder or on_disk()))
     try:
         found: list[Database] = [SqliteDatabase(root)] if "sqlite" in names else []
         if "postgres" not in names:
