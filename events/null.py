@@ -1,4 +1,4 @@
-"""A store that keeps nothing (``null://``): for measuring the engine alone."""
+"""A store that keeps nothing (``null://``), and its writer: for measuring the engine alone."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import anyio
 import anyio.lowlevel
 
 from events.errors import Refused
-from events.store import Appended, Outcome, Unit
+from events.store import Appended, Outcome, Unit, Verdict
+from events.writer import Writer
 
-__all__ = ("NullStore",)
+__all__ = ("NullStore", "NullWriter")
 
 T = TypeVar("T")
 
@@ -32,8 +33,12 @@ class NullStore:
     async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """See ``Store.commit``; nothing is stored."""
         await anyio.lowlevel.checkpoint()
+        return [self.take(unit) for unit in units]
+
+    def take(self, unit: Unit) -> Verdict:
+        """Accept one unit at once."""
         moment = datetime.now(UTC)
-        return [tuple([self._take(len(append.events), moment) for append in unit]) for unit in units]
+        return tuple([self._take(len(append.events), moment) for append in unit])
 
     def _take(self, count: int, moment: datetime) -> Appended:
         first = self._position + 1
@@ -67,3 +72,21 @@ class NullStore:
     async def aclose(self) -> None:
         """Nothing to close."""
         await anyio.lowlevel.checkpoint()
+
+
+class NullWriter(Writer):
+    """Gives each append its positions at once: with no transaction to share, there is no queue, leader or group.
+
+    What the group costs is thereby no part of what is measured on ``null://``.
+    """
+
+    def __init__(self, store: NullStore, observe: Callable[[int, float, int], None] | None = None) -> None:
+        super().__init__(store, observe=observe)
+        self._nothing = store
+
+    async def submit(self, unit: Unit) -> Verdict:
+        """See ``Writer.submit``; cancelled, nothing was taken."""
+        await anyio.lowlevel.checkpoint()
+        verdict = self._nothing.take(unit)
+        self.count(1, 0.0)
+        return verdict

@@ -35,7 +35,7 @@ async def open_log(
     :raises SchemaMismatch: if its tables do not fit this release
     """
     store = await _open_store(url, projection, chains)
-    return EventLog(store, projection, codec or Codec(), Writer(store, queue, observe))
+    return EventLog(store, projection, codec or Codec(), _writer(store, queue, observe))
 
 
 async def migrate(url: str, chains: Sequence[Any]) -> list[str]:
@@ -70,6 +70,15 @@ async def _open_store(url: str, projection: InlineProjection, chains: Sequence[A
     from events.null import NullStore
 
     return NullStore()
+
+
+def _writer(store: Store, queue: int, observe: Callable[[int, float, int], None] | None) -> Writer:
+    if store.dialect != "null":
+        return Writer(store, queue, observe)
+    from events.null import NullStore, NullWriter
+
+    assert isinstance(store, NullStore)
+    return NullWriter(store, observe)
 
 
 def _parts(url: str) -> tuple[str, str]:

@@ -165,14 +165,15 @@ class Writer:
             if not isinstance(error, LogUnavailable):
                 raise
             return
-        self._count(batch, anyio.current_time() - started)
+        self.count(len(batch.units), anyio.current_time() - started, sum(map(_is_refused, batch.outcomes)))
 
-    def _count(self, batch: _Batch, seconds: float) -> None:
+    def count(self, units: int, seconds: float, refused: int = 0) -> None:
+        """Take one batch into the statistics, and tell the observer."""
         self._batches += 1
-        self._appends += len(batch.units)
-        self._largest = max(self._largest, len(batch.units))
+        self._appends += units
+        self._largest = max(self._largest, units)
         if self._observe is not None:
-            self._observe(len(batch.units), seconds, sum(map(_is_refused, batch.outcomes)))
+            self._observe(units, seconds, refused)
 
 
 def _is_refused(outcome: Outcome) -> bool:
