@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -62,12 +62,11 @@ def _page(after: int, head: int, tenant: str | None) -> Select[Any]:
     return select(*_COLUMNS).where(condition).order_by(events.c.position).limit(PAGE)
 
 
-def decoded(codec: Codec, rows: Sequence[Any]) -> list[Recorded[ToolEvent]]:
-    """Return rows as Recorded, without those whose kind or version this release does not know.
+def decoded(codec: Codec, rows: Sequence[Any]) -> Iterator[Recorded[ToolEvent]]:
+    """Yield rows as Recorded, without those whose kind or version this release does not know.
 
-    :raises LogUnavailable: if a row's text is damaged
+    :raises LogUnavailable: at a row whose text is damaged, after those before it
     """
-    found: list[Recorded[ToolEvent]] = []
     for position, key, version, recorded_at, tenant, kind, schema_version, data in rows:
         try:
             event = codec.decode(kind, schema_version, data, position)
@@ -78,9 +77,19 @@ def decoded(codec: Codec, rows: Sequence[Any]) -> list[Recorded[ToolEvent]]:
             ) from error
         if event is not None:
             user_id = tenant_of(tenant)
-            found.append(
-                Recorded(position=position, key=key, version=version, recorded_at=moment, user_id=user_id, event=event)
+            yield Recorded(
+                position=position, key=key, version=version, recorded_at=moment, user_id=user_id, event=event
             )
+
+
+def _before_damage(codec: Codec, rows: Sequence[Any]) -> list[Recorded[ToolEvent]]:
+    """Return rows as Recorded, up to a damaged one: that is only raised where it is the first, so that none is lost."""
+    found: list[Recorded[ToolEvent]] = []
+    try:
+        found.extend(decoded(codec, rows))
+    except LogUnavailable:
+        if not found:
+            raise
     return found
 
 
@@ -107,7 +116,10 @@ def subscription(log: Readable, name: str | None, after: int) -> Subscription:
         if head <= position:
             return (), position
         rows = await log.store.read(_page(position, head, None))
-        return decoded(log.codec, rows), rows[-1][0] if len(rows) == PAGE else head
+        found = _before_damage(log.codec, rows)
+        if found and found[-1].position < rows[-1][0]:
+            return found, found[-1].position
+        return found, rows[-1][0] if len(rows) == PAGE else head
 
     async def load(checkpoint: str) -> int | None:
         rows = await log.store.read(select(checkpoints.c.position).where(checkpoints.c.name == checkpoint))
