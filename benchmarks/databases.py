@@ -50,14 +50,16 @@ class SqliteDatabase:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._template = folder / "template.db"
         self._count = 0
+        anyio.run(_migrate_sqlite, f"sqlite:///{self._template}")
 
     def fresh(self) -> str:
         """Return the URL of an empty journal."""
         self._count += 1
-        url = f"sqlite:///{self._folder}/journal-{self._count}.db"
-        anyio.run(_migrate_sqlite, url)
-        return url
+        path = self._folder / f"journal-{self._count}.db"
+        shutil.copy(self._template, path)
+        return f"sqlite:///{path}"
 
     def bare(self, url: str) -> Bare:
         """Return the database without the product."""

@@ -32,5 +32,5 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FULL = Scale(rounds=5, appends=10_240, slice=0.25, callers=(1, 8, 64, 256), events=1_000_000, postgres_events=100_000)
-QUICK = Scale(rounds=3, appends=5_120, slice=0.1, callers=(1, 64, 256), events=100_000, postgres_events=20_000)
+QUICK = Scale(rounds=3, appends=2_560, slice=0.1, callers=(1, 64), events=50_000, postgres_events=10_000)
 TINY = Scale(rounds=1, appends=64, slice=0.01, callers=(1, 8), events=2_000, postgres_events=1_000)
