@@ -213,3 +213,28 @@ def test_parsing_changes_nothing_it_is_given() -> None:
     ToolActionParser().parse(ToolCall(name="act", arguments=given), routes)
     assert given == {"a": [1, {"b": "\x00"}]}
     assert routes == ROUTES
+
+
+@pytest.mark.parametrize("size", [200_000, 2_000_000])
+def test_long_texts_arrive_whole_and_long_nonsense_is_told_shortly(size: int) -> None:
+    text = ('say "hi"\\n\t\N{SNOWMAN}' * (size // 12))[:size]
+    for arguments in ({"code": text}, {"code": [text] * 2}):
+        assert parse("act", json.dumps(arguments)).arguments == arguments
+    cut = parse("act", json.dumps({"code": text})[:-20])
+    assert (cut.arguments, cut.raw) == ({}, json.dumps({"code": text})[:-20])
+    assert len(cut.problem or "") < 300
+
+
+def test_nul_and_other_control_characters_arrive_escaped_and_are_refused_raw() -> None:
+    assert parse("act", r'{"a":"x\u0000y\u0001"}').arguments == {"a": "x\x00y\x01"}
+    assert "control character" in problem_of('{"a":"x\x00y"}')
+    assert "control character" in problem_of('{"a":"x\ny"}')
+
+
+def test_of_a_key_that_comes_twice_the_last_counts_at_any_depth() -> None:
+    assert parse("act", '{"a":1,"b":{"c":1,"c":2},"a":3}').arguments == {"a": 3, "b": {"c": 2}}
+
+
+def test_a_name_that_is_no_text_is_no_name() -> None:
+    for name in (7, ["act"], {"a": 1}):
+        assert not parse(name, "{}").resolved

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +18,8 @@ from engine.rows import ActionSettings, ToolRow
 from engine.schemas import prepare
 from events.errors import Refused
 from tests.engine.actions_of import ConfiguredTool, PlainTool, actions_of, configured, plain
+
+ROOT = Path(__file__).parents[2]
 
 
 def shown(action: Action) -> dict[str, Any]:
@@ -282,3 +288,32 @@ def test_types_in_a_list_are_read_in_both_dialects() -> None:
     action = plain({"x": {"type": ["string", "null"], "required": True, "value": ""}})
     assert shown(action)["properties"] == {"x": {"type": ["string", "null"]}}
     assert shown(action)["required"] == ["x"]
+
+
+ONCE_MORE = """
+import sys
+from engine.schemas import prepare
+from tests.engine.actions_of import actions_of
+entry = {"parameters": {"type": "object", "properties": {
+    "a": {"type": "integer", "minimum": 1, "maximum": 3, "format": "int32", "title": "t", "description": "d"},
+    "b": {"type": ["string", "null"], "minLength": 1, "maxLength": 2, "pattern": "x", "enum": ["x", 1]},
+}}}
+entries = [{**entry, "name": name} for name in ("find", "find!", "\\u691c\\u7d22", "x" * 70)]
+rows = [a for n in range(9) for a in actions_of(*entries, row=str(n), name=f"tool {n % 3}")]
+for family in ("openai", "openai.responses", "anthropic", "google", "mcp"):
+    sys.stdout.write(bytes(prepare(rows, family, strict=True).encoded).decode())
+"""
+
+
+def test_preparations_are_the_same_to_the_byte_in_every_process() -> None:
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", ONCE_MORE],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(texts) == 1
+    assert len(texts.pop()) > 1000
