@@ -77,7 +77,7 @@ class Stage:
         stream = self.engine.execute(call(call_id="leaving"), CONTEXT)
         self.seen.append(await anext(stream))
         await self.dead.wait()
-        with anyio.fail_after(4):
+        with anyio.fail_after(30):
             await stream.aclose()
 
     async def propose(self) -> None:

@@ -59,10 +59,10 @@ def test_broken_pages_are_read_as_far_as_they_go(html: str, text: str) -> None:
 )
 def test_no_page_takes_more_than_its_length_is_worth(piece: str) -> None:
     html = piece * (200_000 // len(piece))
-    started = time.perf_counter()
+    started = time.thread_time()
     readable_text(html)
     # A quadratic reader takes minutes.
-    assert time.perf_counter() - started < 10
+    assert time.thread_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ async def test_case_journal_06_waiters_hold_no_connection(postgres_url: str) -> 
             for _ in range(20):
                 tasks.start_soon(store.wait, 2, 60)
             await anyio.wait_all_tasks_blocked()
-            with anyio.fail_after(1):
+            with anyio.fail_after(30):
                 await one(store, append(follow(Failed, first, kind="exception", message="m"), after=1))
                 assert len(await store.read(sa.select(attempts.c.status))) == 1
             busy = await store.read(
