@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.contract import Attachment
-from events.keys import require_storable
+from events.keys import is_plain, require_storable
 
 __all__ = ("CallContext", "require_storable_ids")
 
@@ -34,11 +34,10 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 def require_storable_ids(context: CallContext) -> None:
     """Refuse a context whose ids could not be stored. :raises Refused: if one holds NUL or half of a surrogate pair"""
-    for what, identity in (
-        ("the user id", context.user_id),
-        ("the message id", context.message_id),
-        ("the run id", context.run_id),
-        ("the conversation id", context.conversation_id),
-        ("the agent id", context.agent_id),
-    ):
+    ids = (context.user_id, context.message_id, context.run_id, context.conversation_id, context.agent_id)
+    # Nearly always all of them are short and plain: one look at them together tells.
+    if is_plain("".join(filter(None, ids))):
+        return
+    names = ("the user id", "the message id", "the run id", "the conversation id", "the agent id")
+    for what, identity in zip(names, ids, strict=True):
         require_storable(identity, what)

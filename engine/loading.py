@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from engine.contract import Scope, Tool
 from engine.rows import ToolRow
 from events.errors import Refused
 
-__all__ = ("KEPT", "Instances", "LoadFailure", "actions_metadata", "reason_of", "takes_context")
+__all__ = ("KEPT", "Instances", "LoadFailure", "actions_metadata", "is_async", "reason_of", "takes_context")
 
 KEPT: Final = 256
 """How many instances are kept; the one that was used longest ago goes first."""
@@ -59,11 +60,23 @@ class Instances:
         return made
 
 
+@lru_cache(maxsize=1024)
 def takes_context(tool: type[Tool]) -> bool:
     """Tell whether ``execute_action`` wants the call's ``ToolContext``: as a second positional-only parameter."""
     code = getattr(inspect.unwrap(tool.execute_action), "__code__", None)
     # self, action_name, context
     return code is not None and code.co_posonlyargcount >= 3
+
+
+def is_async(method: Callable[..., Any]) -> bool:
+    """Tell whether a bound method is a coroutine function."""
+    function = getattr(method, "__func__", None)
+    return inspect.iscoroutinefunction(method) if function is None else _is_async(function)
+
+
+@lru_cache(maxsize=1024)
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function)
 
 
 async def actions_metadata(tool: Tool | type[Tool]) -> list[dict[str, Any]]:

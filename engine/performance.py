@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from engine.arguments import Resolved, sort_arguments
 from engine.context import CallContext
 from engine.contract import Tool, ToolContext
 from engine.flight import Flight
-from engine.loading import LoadFailure, takes_context
+from engine.loading import LoadFailure, is_async, takes_context
 from engine.proposal import Proposal
 from engine.running import Broke, Run
 from engine.runtime import Runtime
@@ -52,7 +51,7 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
         arguments.append(tool_context(runtime, flight, action, member.row.id, context))
     method = tool.execute_action
     call = partial(method, *arguments, **resolved.kwargs)
-    run = await runtime.runner.run(call, inspect.iscoroutinefunction(method), action.timeout, flight.begin)
+    run = await runtime.runner.run(call, is_async(method), action.timeout, flight.begin)
     return Performance(run, action, resolved, tool)
 
 

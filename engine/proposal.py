@@ -25,6 +25,7 @@ from events.types import FailureKind, Proposed
 __all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "storable")
 
 
+_PARSER: Final = ToolActionParser()
 _NAME: Final = 500
 """Characters of a name that are kept: a model may invent any."""
 
@@ -77,7 +78,7 @@ def propose(
 
     :param remembered: what the conversation has called; see :func:`needs_memory`
     """
-    parsed = ToolActionParser().parse(call, toolset.names(prepared, remembered))
+    parsed = _PARSER.parse(call, toolset.names(prepared, remembered))
     action = member = None
     if parsed.tool_id is not None and parsed.action_name is not None:
         member = toolset.member(parsed.tool_id)
@@ -148,6 +149,8 @@ def storable(text: str | None, limit: int | None = None) -> str:
     """
     if not text:
         return ""
+    if text.isascii() and "\x00" not in text:
+        return text[:limit]
     return str(journal_form(text))[:limit]
 
 
@@ -183,5 +186,5 @@ def _question(action: Action, member: Member, context: CallContext) -> GateQuest
         requires_approval=action.require_approval,
         live_gate=action.live_gate,
         headless=context.headless,
-        allowlisted=any(str(entry) == member.row.id for entry in context.tool_allowlist),
+        allowlisted=member.row.id in map(str, context.tool_allowlist),
     )

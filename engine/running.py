@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterator
 from functools import partial
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -14,7 +15,7 @@ from engine.contract import ToolResult
 from engine.results import Finished, finish, finish_result
 from engine.settings import Limits
 from engine.threads import ThreadJob, Threads
-from events.bridge import cancellation_requested, native_cancellations, renew_cancellation
+from events.bridge import NativeCancellations, cancellation_requested, renew_cancellation
 from events.types import FailureKind
 
 __all__ = ("Broke", "Returned", "Run", "ToolRunner", "comes_from_outside", "describe_exception")
@@ -67,18 +68,18 @@ class ToolRunner:
         worker thread with the caller's context variables; at its deadline the thread is left behind, for it cannot
         be stopped.
         """
-        told = native_cancellations()
+        cancellations = NativeCancellations()
         job = None if is_async else self._threads.job(partial(self._listed, action), begins)
         if job is None:
             begins()
         run = await self._attempt(action, job, timeout)
-        if native_cancellations() > told:
+        if cancellations.came():
             # A tool that caught the cancellation of its caller's task has not thereby called it off.
             renew_cancellation()
         return run
 
     async def _attempt(self, action: Callable[[], Any], job: ThreadJob | None, timeout: float) -> Run:
-        started = anyio.current_time()
+        started = perf_counter()
         failure: BaseException | None = None
         deadline = anyio.move_on_after(timeout)
         try:
@@ -124,7 +125,7 @@ def _content(value: Any) -> Any:
 
 
 def _returned(value: Any, started: float) -> Returned:
-    duration = anyio.current_time() - started
+    duration = perf_counter() - started
     return Returned(None, duration, value) if isinstance(value, Finished) else Returned(value, duration)
 
 

@@ -6,10 +6,9 @@ leak into the consumer. Without an SDK configured everything here is OpenTelemet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from opentelemetry import context as contexts
@@ -24,6 +23,7 @@ from events.types import Denied, Executed, Failed, Paused, Proposed, ToolEvent
 __all__ = ("CallSpan", "Caller", "Telemetry")
 
 _SCOPE = "calljournal"
+_NOTHING: Final = nullcontext()
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -50,14 +50,11 @@ class CallSpan:
         """Seconds since the span began."""
         return perf_counter() - self._began
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[object]:
         """Make the span current; never around a yield of the events' generator."""
         if not self._span.is_recording():
-            yield
-            return
-        with trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
-            yield
+            return _NOTHING
+        return trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
 
     def outcome(self, event: ToolEvent) -> None:
         """Note how the call ended; what waits or was denied is control flow, no error."""

@@ -20,8 +20,8 @@ __all__ = (
     "Background",
     "Bridge",
     "Departures",
+    "NativeCancellations",
     "cancellation_requested",
-    "native_cancellations",
     "on_asyncio",
     "open_bridge",
     "renew_cancellation",
@@ -164,12 +164,21 @@ def cancellation_requested() -> bool:
     return anyio.current_effective_deadline() == -math.inf
 
 
-def native_cancellations() -> int:
-    """Return how often asyncio's ``Task.cancel`` was asked of the current task and not called off since; 0 on trio."""
-    if not on_asyncio():
-        return 0
-    task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
+class NativeCancellations:
+    """Tells whether asyncio's ``Task.cancel`` is asked of the current task from now on; on trio it never is."""
+
+    __slots__ = ("_task", "_told")
+
+    def __init__(self) -> None:
+        try:
+            self._task = asyncio.current_task()
+        except RuntimeError:
+            self._task = None
+        self._told = 0 if self._task is None else self._task.cancelling()
+
+    def came(self) -> bool:
+        """Whether it was asked since, and not called off."""
+        return self._task is not None and self._task.cancelling() > self._told
 
 
 def renew_cancellation() -> None:

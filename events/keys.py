@@ -27,16 +27,15 @@ __all__ = (
 )
 
 MAX_KEY_LENGTH = 2000
+_RANDOM_BITS = 0x0FFF_3FFF_FFFF_FFFF_FFFF
+_FIXED_BITS = 0x7000_8000_0000_0000_0000
 _canonical = msgspec.json.Encoder(order="sorted")
 
 
 def new_id() -> str:
     """Return a fresh uuid7 (RFC 9562, 5.7): 48 bits of Unix milliseconds, then random bits."""
-    head = (time.time_ns() // 1_000_000).to_bytes(6, "big")
-    tail = bytearray(os.urandom(10))
-    tail[0] = 0x70 | (tail[0] & 0x0F)
-    tail[2] = 0x80 | (tail[2] & 0x3F)
-    digits = (head + tail).hex()
+    random = int.from_bytes(os.urandom(10), "big") & _RANDOM_BITS
+    digits = f"{(time.time_ns() // 1_000_000) << 80 | _FIXED_BITS | random:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
@@ -79,11 +78,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 def digest_of(*parts: bytes) -> str:
     """Return the SHA-256 (hex) of the parts, each preceded by its length, so that no two lists collide."""
-    state = hashlib.sha256()
-    for part in parts:
-        state.update(len(part).to_bytes(8, "big"))
-        state.update(part)
-    return state.hexdigest()
+    return hashlib.sha256(b"".join([len(part).to_bytes(8, "big") + part for part in parts])).hexdigest()
 
 
 def call_digest(tool_id: str | None, action_name: str, arguments: Any) -> str:

@@ -7,6 +7,7 @@ positions in order and never skip one; a stream's versions count from 1 without 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -16,13 +17,15 @@ from events.errors import NotFound, Refused, TransitionRejected, VersionConflict
 from events.keys import is_plain, require_storable, tenant_column
 from events.store import Appended, InlineProjection, Refusal, Store, StreamAppend
 from events.subscription import Subscription
-from events.transitions import kind_of, requirement
+from events.transitions import Requirement, kind_of, requirement
 from events.types import Executed, Recorded, ToolEvent
 from events.writer import Writer, WriterStatistics
 
 __all__ = ("Append", "EventLog", "LogStatistics")
 
 _IDENTIFIERS = ("id", "call_id", "message_id", "tool_id", "tool_name", "action_name", "llm_name")
+
+_identifiers = attrgetter(*_IDENTIFIERS)
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +111,7 @@ class EventLog:
     def _prepare(
         self, append: Append, dead_worker: str | None, result_json: bytes | None
     ) -> tuple[StreamAppend, list[Encoded]]:
-        _require_consistent(append)
+        rule = _require_consistent(append)
         try:
             encoded = [self.codec.encode(event, result_json) for event in append.events]
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -122,7 +125,7 @@ class EventLog:
             self._projection.change(append.events, stored),
             tuple([entry.payload for entry in encoded if entry.payload is not None]),
             dead_worker,
-            append.expected_version > 0 and requirement(append.events[0]).repeatable,
+            append.expected_version > 0 and rule.repeatable,
         )
         return unit, encoded
 
@@ -198,7 +201,8 @@ class EventLog:
         await self.store.aclose()
 
 
-def _require_consistent(append: Append) -> None:
+def _require_consistent(append: Append) -> Requirement:
+    """Return the law's row for the first event."""
     key, user_id = append.key, append.user_id
     if not append.events:
         raise Refused(f"nothing to append to {key!r}: give at least one event")
@@ -206,13 +210,15 @@ def _require_consistent(append: Append) -> None:
     for event in append.events:
         if event.key != key or event.user_id != user_id:
             raise Refused(f"event {event.id} is of call {event.key!r} of another stream or tenant than {key!r}")
-        texts += [getattr(event, name) or "" for name in _IDENTIFIERS]
+        texts += filter(None, _identifiers(event))
     # Nearly always all of them are short and plain: one look at them together tells.
     if not is_plain("".join(texts)):
         _require_storable(append)
-    starts = requirement(append.events[0]).status is None
+    rule = requirement(append.events[0])
+    starts = rule.status is None
     if starts != (append.expected_version == 0):
         raise TransitionRejected(key, kind_of(append.events[0]), "there already" if starts else "not there yet")
+    return rule
 
 
 def _require_storable(append: Append) -> None:

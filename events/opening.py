@@ -78,7 +78,7 @@ def _writer(store: Store, queue: int, observe: Callable[[int, float, int], None]
     from events.null import NullStore, NullWriter
 
     assert isinstance(store, NullStore)
-    return NullWriter(store, observe)
+    return NullWriter(store)
 
 
 def _parts(url: str) -> tuple[str, str]:

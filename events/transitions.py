@@ -92,7 +92,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Attempt {self.status}/{self.gate}{waiting} v{self.version}{' late' if self.late else ''}>"
 
 
-class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """What must hold of the attempt for an event to be appended, and what the attempt becomes.
 
     ``status`` None: the row must not exist yet (Proposed). ``phases`` None: any phase of that status.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -65,6 +66,7 @@ UPDATE_COLUMNS: tuple[str, ...] = (
 what is given, None included; and ``late`` is only ever set."""
 
 
+_UNTOUCHED = MappingProxyType(dict.fromkeys(UPDATE_COLUMNS))
 _insert_values = itemgetter(*INSERT_COLUMNS)
 _update_values = itemgetter(*UPDATE_COLUMNS)
 
@@ -86,11 +88,14 @@ class AttemptsProjection:
             _require_legal_sequence(events)
         first = events[0]
         if isinstance(first, Proposed):
-            row = _opening(first)
+            values = _opening(first)
+            if len(events) == 1:
+                return StateChange(None, values)
+            made = dict(zip(INSERT_COLUMNS, values, strict=True))
             for event, text in zip(events[1:], texts[1:], strict=True):
-                _apply(row, event, text)
-            return StateChange(None, _insert_values(row))
-        row = dict.fromkeys(UPDATE_COLUMNS)
+                _apply(made, event, text)
+            return StateChange(None, _insert_values(made))
+        row: dict[str, Any] = _UNTOUCHED.copy()
         for event, text in zip(events, texts, strict=True):
             _apply(row, event, text)
         return StateChange(_guard(requirement(first)), _update_values(row))
@@ -103,6 +108,9 @@ def _require_legal_sequence(events: Sequence[ToolEvent]) -> None:
         attempt = advance(attempt, event)
 
 
+_RULED = (Executed, Failed, Denied, Paused)
+
+
 @lru_cache(maxsize=256)
 def _guard(rule: Requirement) -> Guard:
     return Guard(
@@ -113,36 +121,37 @@ def _guard(rule: Requirement) -> Guard:
     )
 
 
-def _opening(event: Proposed) -> dict[str, Any]:
-    return {
-        "call_id": event.call_id,
-        "message_id": event.message_id,
-        "run_id": event.run_id,
-        "tool_id": event.tool_id,
-        "tool_name": event.tool_name,
-        "action_name": event.action_name,
-        "arguments": encode_json(event.arguments).decode(),
-        "digest": event.digest,
-        "status": "proposed",
-        "gate": "open",
-        "worker": event.worker,
-        "headless": event.headless,
-        "conversation_id": event.conversation_id,
-        "agent_id": event.agent_id,
-        "llm_name": event.llm_name,
-        "effect": event.effect,
-        "idempotent": event.idempotent,
-        "fingerprint": event.fingerprint,
-        "late": event.late,
-        "traceparent": event.traceparent,
-        "pause_type": None,
-        "rule": None,
-        "expires_at": None,
-        "result_status": None,
-        "result": None,
-        "error": None,
-        "artifact_id": None,
-    }
+def _opening(event: Proposed) -> tuple[Any, ...]:
+    """Return the new row's values, in the order of INSERT_COLUMNS."""
+    return (
+        event.call_id,
+        event.message_id,
+        event.run_id,
+        event.tool_id,
+        event.tool_name,
+        event.action_name,
+        encode_json(event.arguments).decode(),
+        event.digest,
+        "proposed",
+        "open",
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        event.worker,
+        event.headless,
+        event.conversation_id,
+        event.agent_id,
+        event.llm_name,
+        event.effect,
+        event.idempotent,
+        event.fingerprint,
+        event.late,
+        event.traceparent,
+    )
 
 
 def _apply(row: dict[str, Any], event: ToolEvent, text: StoredEvent) -> None:
@@ -174,5 +183,5 @@ def _apply(row: dict[str, Any], event: ToolEvent, text: StoredEvent) -> None:
             row["worker"] = event.worker
         case _:
             pass
-    if isinstance(event, Executed | Failed | Denied | Paused) and event.rule is not None:
+    if isinstance(event, _RULED) and event.rule is not None:
         row["rule"] = event.rule
