@@ -69,6 +69,9 @@ class Running:
         try:
             await self._runtime.flights.leave_all()
             await self._lease.end()
+            # An engine of one command never lives to its first interval.
+            with anyio.move_on_after(self._runtime.settings.limits.cleanup):
+                await _seal(self._runtime.log)
         finally:
             await self._runtime.log.aclose()
 
@@ -136,7 +139,11 @@ def _runtime(
 async def _keep_sealed(log: EventLog, interval: float) -> None:
     while True:
         await anyio.sleep(interval)
-        try:
-            await seal(log)
-        except JournalError as error:
-            _log.warning("the log could not be sealed: %s", error)
+        await _seal(log)
+
+
+async def _seal(log: EventLog) -> None:
+    try:
+        await seal(log)
+    except JournalError as error:
+        _log.warning("the log could not be sealed: %s", error)

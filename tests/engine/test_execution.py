@@ -9,6 +9,7 @@ import pytest
 
 from engine import ActionSettings, CallContext, Engine, Tool, ToolContext, ToolRow
 from events import Executed, Failed, Proposed, to_wire
+from projections import verify
 from tests.engine.staging import (
     CONTEXT,
     ROW,
@@ -344,3 +345,16 @@ async def test_an_engine_says_what_it_is(sqlite_url: str) -> None:
         assert statistics.worker.startswith("worker-")
         assert statistics.worker in repr(engine)
         assert isinstance(engine, Engine)
+
+
+async def test_an_engine_that_closes_leaves_its_log_sealed(journal_url: str) -> None:
+    async def bump() -> int:
+        return 1
+
+    async with staged(journal_url, bump) as engine:
+        await events_of(engine, call())
+        head = await engine.log.head()
+    async with staged(journal_url, bump) as engine:
+        report = await verify(engine.log)
+        assert report.ok
+        assert report.sealed == head
