@@ -152,7 +152,7 @@ def check_damage(called: Called, url: str) -> None:
     assert ended.err.count("\n") == 1
     found = called("verify", "--database", url)
     assert (found.code, found.err) == (1, "")
-    assert found.lines[0]["problems"][0]["position"] == 3
+    assert 3 in [problem["position"] for problem in found.lines[0]["problems"]]
 
 
 def test_a_damaged_event(called: Called, tmp_path: Path) -> None:
