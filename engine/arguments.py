@@ -14,7 +14,7 @@ from engine.validation import Validators
 __all__ = ("ArgumentChecker", "Resolved", "journal_form", "sort_arguments")
 
 
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+class Resolved(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Arguments as they go out.
 
     :ivar kwargs: what the tool's action receives: an action's own parameters, of a request its body
@@ -51,9 +51,8 @@ class ArgumentChecker:
             return f"The arguments of {quoted(action.name)} are nested more than {MAX_DEPTH} levels deep."
         if not isinstance(arguments, dict):
             return not_an_object(action.name, arguments)
-        forbidden = [name for name in arguments if name in action.hidden]
-        if forbidden:
-            return _forbidden(action, forbidden)
+        if not action.hidden.isdisjoint(arguments):
+            return _forbidden(action, [name for name in arguments if name in action.hidden])
         if action.groups:
             unknown = [name for name in arguments if not any(name in group.visible for group in action.groups)]
             if unknown:

@@ -28,7 +28,10 @@ async def consulted(runtime: Runtime, proposal: Proposal) -> Proposal:
     question, user_id = proposal.question, proposal.proposed.user_id
     if question is None:
         return proposal
-    known = _ruled(runtime, proposal, question, runtime.rulebook.known(user_id))
+    policy = runtime.rulebook.known(user_id)
+    if not policy and proposal.verdict is None:
+        return proposal
+    known = _ruled(runtime, proposal, question, policy)
     if known.verdict is None:
         return known
     return _ruled(runtime, proposal, question, await runtime.rulebook.fresh(user_id))

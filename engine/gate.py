@@ -55,7 +55,7 @@ class Ruling(msgspec.Struct, frozen=True):
     forced: bool = False
 
 
-class GateQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class GateQuestion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything the decision rests on.
 
     :ivar requires_approval: the stored flag, of the action's settings or its entry

@@ -98,9 +98,10 @@ class Journal:
         records = await self._log.append(
             proposed.key, events, version, proposed.user_id, dead_worker=dead_worker, result_json=encoded
         )
-        appended = [record.event for record in records]
-        for event in appended:
-            self._observe(event)
+        appended = []
+        for record in records:
+            self._observe(record.event)
+            appended.append(record.event)
         return appended
 
     async def mark_executed(self, proposed: Proposed, executed: Executed, version: int = 1) -> bool:

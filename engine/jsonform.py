@@ -47,6 +47,7 @@ LISTED: Final = 100_000
 """How many items of an iterator are listed."""
 
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
+_KEYS: Final = frozenset({str})
 _NATIVE: Final = (date, time, timedelta, Decimal, UUID, bytes, bytearray, memoryview)
 _encoder: Final = msgspec.json.Encoder()
 
@@ -76,15 +77,13 @@ def is_plain(value: Any) -> bool:
     for item in waiting:
         kind = type(item)
         if kind is dict:
-            for key, each in item.items():
-                if type(key) is not str:
-                    return False
-                if type(each) not in _SCALARS:
-                    waiting.append(each)
+            if not _KEYS.issuperset(map(type, item)):
+                return False
+            if not _SCALARS.issuperset(map(type, item.values())):
+                waiting += [each for each in item.values() if type(each) not in _SCALARS]
         elif kind is list:
-            for each in item:
-                if type(each) not in _SCALARS:
-                    waiting.append(each)
+            if not _SCALARS.issuperset(map(type, item)):
+                waiting += [each for each in item if type(each) not in _SCALARS]
         elif kind is not float or not isfinite(item):
             return False
     return True

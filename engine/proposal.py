@@ -30,7 +30,7 @@ _NAME: Final = 500
 """Characters of a name that are kept: a model may invent any."""
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Where a proposal is made: by which worker, in which trace."""
 
     worker: str
@@ -47,7 +47,7 @@ class Refusal(msgspec.Struct, frozen=True):
 Verdict: TypeAlias = Refusal | Pause | Deny
 
 
-class Proposal(msgspec.Struct, frozen=True):
+class Proposal(msgspec.Struct, frozen=True, gc=False):
     """A call ready to be journalled.
 
     :ivar proposed: the event, under the call's first key

@@ -41,12 +41,14 @@ class Finished(msgspec.Struct, frozen=True, dict=True):
     _given: Any
     _plain: bool
 
-    @cached_property
+    @property
     def value(self) -> Any:
         """The result as JSON content: the very object the tool returned, where that is JSON content and clean."""
-        if self._plain or is_plain(self._given):
-            return self._given
-        return msgspec.json.decode(self.encoded)
+        return self._given if self._plain else self._read
+
+    @cached_property
+    def _read(self) -> Any:
+        return self._given if is_plain(self._given) else msgspec.json.decode(self.encoded)
 
     @cached_property
     def text(self) -> str:

@@ -49,7 +49,8 @@ class Rulebook:
 
         :raises LogUnavailable: if they cannot be read
         """
-        return await self._as_of(self._store.epoch, tenant_column(user_id))
+        epoch = self._store.epoch
+        return NO_POLICY if epoch == 0 else await self._as_of(epoch, tenant_column(user_id))
 
     async def fresh(self, user_id: str | None) -> Policy:
         """Return the rules as of now.

@@ -1,7 +1,7 @@
 """Every span, attribute and metric name, in our own literals; the only module that knows OpenTelemetry.
 
 A span is started unattached and made current only around awaits that do not yield: attached across a yield it would
-leak into the consumer. Without an SDK configured everything here is OpenTelemetry's own no-op.
+leak into the consumer. Without an SDK configured nothing is made for nobody to see.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = ("CallSpan", "Caller", "Telemetry")
 
 _SCOPE = "calljournal"
 _NOTHING: Final = nullcontext()
+_API: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -93,10 +94,27 @@ def _error_type(event: ToolEvent) -> str | None:
             return None
 
 
+class _Audience:
+    """Whether anybody listens: an SDK that is configured after the engine was opened is noticed within a second."""
+
+    def __init__(self) -> None:
+        self._there = False
+        self._look_again = 0.0
+
+    def __bool__(self) -> bool:
+        if not self._there and perf_counter() >= self._look_again:
+            self._look_again = perf_counter() + 1.0
+            providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
+            # The API's own providers do nothing.
+            self._there = not all(type(each).__module__.startswith(_API) for each in providers)
+        return self._there
+
+
 class Telemetry:
     """The engine's instruments."""
 
     def __init__(self) -> None:
+        self._audience = _Audience()
         self._tracer = trace.get_tracer(_SCOPE)
         self._propagator = TraceContextTextMapPropagator()
         meter = metrics.get_meter(_SCOPE)
@@ -118,6 +136,8 @@ class Telemetry:
 
     def start(self, proposed: Proposed, caller: Caller, description: str, resumed: bool = False) -> CallSpan:
         """Start the span of a call that may run: a child of its caller's; resumed, linked to its proposal's."""
+        if not self._audience:
+            return CallSpan(trace.INVALID_SPAN)
         attributes = _attributes(proposed)
         attributes["calljournal.gate.decision"] = "allow"
         if description:
@@ -160,12 +180,15 @@ class Telemetry:
 
     def ran(self, event: ToolEvent, seconds: float) -> None:
         """Note how long a call took that ran, and how it ended."""
+        if not self._audience:
+            return
         outcome = event.status if isinstance(event, Executed) else _error_kind(event)
         self._duration.record(seconds, {**_labels(event), "outcome": outcome})
 
     def transition(self, event: ToolEvent) -> None:
         """Count an appended event."""
-        self._transitions.add(1, _labels(event))
+        if self._audience:
+            self._transitions.add(1, _labels(event))
 
     def batch(self, size: int, seconds: float, refused: int) -> None:
         """Note one transaction of the log's writer."""

@@ -58,7 +58,7 @@ def decode_json(text: str | bytes) -> Any:
     return msgspec.json.decode(text)
 
 
-class Encoded(msgspec.Struct, frozen=True):
+class Encoded(msgspec.Struct, frozen=True, gc=False):
     """An event in its stored form: what to write, the payload that goes beside it, and the event itself."""
 
     stored: StoredEvent

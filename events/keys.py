@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -78,12 +79,22 @@ def canonical_bytes(value: Any) -> bytes:
 
 def digest_of(*parts: bytes) -> str:
     """Return the SHA-256 (hex) of the parts, each preceded by its length, so that no two lists collide."""
-    return hashlib.sha256(b"".join([len(part).to_bytes(8, "big") + part for part in parts])).hexdigest()
+    return hashlib.sha256(_joined(*parts)).hexdigest()
+
+
+def _joined(*parts: bytes) -> bytes:
+    return b"".join([len(part).to_bytes(8, "big") + part for part in parts])
 
 
 def call_digest(tool_id: str | None, action_name: str, arguments: Any) -> str:
     """Return what decides duplicates: the digest of (tool id, action, arguments in their journalled form)."""
-    return digest_of(canonical_bytes(tool_id), action_name.encode(), canonical_bytes(arguments))
+    content = canonical_bytes(arguments)
+    return hashlib.sha256(_called(tool_id, action_name) + len(content).to_bytes(8, "big") + content).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _called(tool_id: str | None, action_name: str) -> bytes:
+    return _joined(canonical_bytes(tool_id), action_name.encode())
 
 
 def is_plain(text: str) -> bool:

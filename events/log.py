@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from events.codec import Codec, Encoded
 from events.errors import NotFound, Refused, TransitionRejected, VersionConflict
 from events.keys import is_plain, require_storable, tenant_column
-from events.store import Appended, InlineProjection, Refusal, Store, StreamAppend
+from events.store import Appended, InlineProjection, Payload, Refusal, Store, StoredEvent, StreamAppend
 from events.subscription import Subscription
 from events.transitions import Requirement, kind_of, requirement
 from events.types import Executed, Recorded, ToolEvent
@@ -28,7 +28,7 @@ _IDENTIFIERS = ("id", "call_id", "message_id", "tool_id", "tool_name", "action_n
 _identifiers = attrgetter(*_IDENTIFIERS)
 
 
-class Append(msgspec.Struct, frozen=True, kw_only=True):
+class Append(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One stream's share of :meth:`EventLog.append_many`; the fields are the parameters of ``append``."""
 
     key: str
@@ -116,14 +116,21 @@ class EventLog:
             encoded = [self.codec.encode(event, result_json) for event in append.events]
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Refused(f"the events of {append.key!r} hold something that has no JSON form: {error}") from error
-        stored = tuple([entry.stored for entry in encoded])
+        # Nearly always it is one event: written out, for a comprehension costs as much as what is done in it.
+        first = encoded[0]
+        if len(encoded) == 1:
+            stored: tuple[StoredEvent, ...] = (first.stored,)
+            payloads: tuple[Payload, ...] = () if first.payload is None else (first.payload,)
+        else:
+            stored = tuple([entry.stored for entry in encoded])
+            payloads = tuple([entry.payload for entry in encoded if entry.payload is not None])
         unit = StreamAppend(
             tenant_column(append.user_id),
             append.key,
             append.expected_version,
             stored,
             self._projection.change(append.events, stored),
-            tuple([entry.payload for entry in encoded if entry.payload is not None]),
+            payloads,
             dead_worker,
             append.expected_version > 0 and rule.repeatable,
         )
@@ -131,17 +138,19 @@ class EventLog:
 
     def _recorded(self, append: Append, encoded: list[Encoded], appended: Appended) -> list[Recorded[ToolEvent]]:
         self._position = max(self._position, appended.positions[-1])
-        return [
-            Recorded(
+        version, recorded = append.expected_version, []
+        for entry, position in zip(encoded, appended.positions, strict=True):
+            version += 1
+            record = Recorded(
                 position=position,
                 key=append.key,
-                version=append.expected_version + number,
+                version=version,
                 recorded_at=appended.recorded_at,
                 user_id=append.user_id,
                 event=replace(entry.event, position=position),
             )
-            for number, (entry, position) in enumerate(zip(encoded, appended.positions, strict=True), 1)
-        ]
+            recorded.append(record)
+        return recorded
 
     def read(self, after: int = 0, *, user_id: str | None) -> AsyncIterator[Recorded[ToolEvent]]:
         """Yield one tenant's events with a position beyond ``after``, in order, up to the log's present end.

@@ -38,12 +38,12 @@ class NullStore:
     def take(self, unit: Unit) -> Verdict:
         """Accept one unit at once."""
         moment = datetime.now(UTC)
-        return tuple([self._take(len(append.events), moment) for append in unit])
-
-    def _take(self, count: int, moment: datetime) -> Appended:
-        first = self._position + 1
-        self._position += count
-        return Appended(tuple(range(first, first + count)), moment)
+        verdict = []
+        for append in unit:
+            first = self._position + 1
+            self._position += len(append.events)
+            verdict.append(Appended(tuple(range(first, self._position + 1)), moment))
+        return tuple(verdict)
 
     async def read(self, statement: Any) -> Sequence[Any]:  # noqa: ARG002
         """Return no rows."""
@@ -87,12 +87,9 @@ class NullWriter(Writer):
     async def submit(self, unit: Unit) -> Verdict:
         """See ``Writer.submit``; cancelled, nothing was taken.
 
-        Others have their turn where a stream begins. Later appends only look whether they are cancelled: there is
-        nothing to wait for.
+        Others have their turn where a stream begins; what follows in it has nothing to wait for.
         """
         if unit[0].expected_version == 0:
             await anyio.lowlevel.checkpoint()
-        else:
-            await anyio.lowlevel.checkpoint_if_cancelled()
         self.count(1, 0.0)
         return self._nothing.take(unit)

@@ -32,7 +32,7 @@ __all__ = (
 T = TypeVar("T")
 
 
-class StoredEvent(msgspec.Struct, frozen=True):
+class StoredEvent(msgspec.Struct, frozen=True, gc=False):
     """One event ready to be stored: its client-made id, its kind, its schema version and its JSON text.
 
     ``result`` is the JSON text of an Executed's result as stored, so that the state row need not encode it again.
@@ -45,7 +45,7 @@ class StoredEvent(msgspec.Struct, frozen=True):
     result: str | None = None
 
 
-class Payload(msgspec.Struct, frozen=True):
+class Payload(msgspec.Struct, frozen=True, gc=False):
     """A result too long for its event: content-addressed text, stored once per tenant and digest."""
 
     digest: str
@@ -53,7 +53,7 @@ class Payload(msgspec.Struct, frozen=True):
     content: str
 
 
-class Guard(msgspec.Struct, frozen=True):
+class Guard(msgspec.Struct, frozen=True, gc=False):
     """The SQL guard of one append, generated from the transition table.
 
     :ivar statuses: the statuses the row may have, space separated, e.g. ``"proposed"``
@@ -68,7 +68,7 @@ class Guard(msgspec.Struct, frozen=True):
     idempotent: bool
 
 
-class StateChange(msgspec.Struct, frozen=True):
+class StateChange(msgspec.Struct, frozen=True, gc=False):
     """What an append does to the inline projection's row.
 
     ``guard`` None: the row is made, and ``values`` follow the projection's ``insert_columns``. Otherwise the row is
@@ -79,7 +79,7 @@ class StateChange(msgspec.Struct, frozen=True):
     values: tuple[Any, ...]
 
 
-class StreamAppend(msgspec.Struct, frozen=True):
+class StreamAppend(msgspec.Struct, frozen=True, gc=False):
     """Events for one stream, all or none, with the state change that goes with them.
 
     :ivar tenant: the encoded tenant column
@@ -102,7 +102,7 @@ Unit: TypeAlias = tuple[StreamAppend, ...]
 """Appends that are accepted or refused together; nearly always one."""
 
 
-class Appended(msgspec.Struct, frozen=True):
+class Appended(msgspec.Struct, frozen=True, gc=False):
     """An accepted append: the positions of its events in order, and when they were recorded (UTC)."""
 
     positions: tuple[int, ...]

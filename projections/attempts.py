@@ -95,6 +95,8 @@ class AttemptsProjection:
             for event, text in zip(events[1:], texts[1:], strict=True):
                 _apply(made, event, text)
             return StateChange(None, _insert_values(made))
+        if len(events) == 1 and isinstance(first, Executed) and not first.late:
+            return StateChange(_guard(requirement(first)), _ended(first, texts[0]))
         row: dict[str, Any] = _UNTOUCHED.copy()
         for event, text in zip(events, texts, strict=True):
             _apply(row, event, text)
@@ -151,6 +153,25 @@ def _opening(event: Proposed) -> tuple[Any, ...]:
         event.fingerprint,
         event.late,
         event.traceparent,
+    )
+
+
+def _ended(event: Executed, text: StoredEvent) -> tuple[Any, ...]:
+    """Return what most calls end with, in the order of UPDATE_COLUMNS; the same as :func:`_apply` makes of it."""
+    return (
+        "executed",
+        None,
+        None,
+        event.rule,
+        None,
+        event.status,
+        text.result,
+        None,
+        event.artifact_id,
+        None,
+        None,
+        None,
+        None,
     )
 
 
