@@ -95,19 +95,26 @@ def _error_type(event: ToolEvent) -> str | None:
 
 
 class _Audience:
-    """Whether anybody listens: an SDK that is configured after the engine was opened is noticed within a second."""
+    """Whether anybody listens.
+
+    :ivar there: as of the last look; an SDK that is configured later is noticed by a call made a second after that
+    """
+
+    __slots__ = ("_look_again", "there")
 
     def __init__(self) -> None:
-        self._there = False
+        self.there = False
         self._look_again = 0.0
+        self.look()
 
-    def __bool__(self) -> bool:
-        if not self._there and perf_counter() >= self._look_again:
-            self._look_again = perf_counter() + 1.0
-            providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
-            # The API's own providers do nothing.
-            self._there = not all(type(each).__module__.startswith(_API) for each in providers)
-        return self._there
+    def look(self) -> None:
+        """Look whether an SDK has been configured, at most once a second: that takes as long as a span."""
+        if self.there or perf_counter() < self._look_again:
+            return
+        self._look_again = perf_counter() + 1.0
+        providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
+        # The API's own providers do nothing.
+        self.there = not all(type(each).__module__.startswith(_API) for each in providers)
 
 
 class Telemetry:
@@ -127,6 +134,7 @@ class Telemetry:
 
     def caller(self) -> Caller:
         """Return the trace that is current now."""
+        self._audience.look()
         context = contexts.get_current()
         if not trace.get_current_span(context).get_span_context().is_valid:
             return Caller(context, None)
@@ -136,7 +144,7 @@ class Telemetry:
 
     def start(self, proposed: Proposed, caller: Caller, description: str, resumed: bool = False) -> CallSpan:
         """Start the span of a call that may run: a child of its caller's; resumed, linked to its proposal's."""
-        if not self._audience:
+        if not self._audience.there:
             return CallSpan(trace.INVALID_SPAN)
         attributes = _attributes(proposed)
         attributes["calljournal.gate.decision"] = "allow"
@@ -180,14 +188,14 @@ class Telemetry:
 
     def ran(self, event: ToolEvent, seconds: float) -> None:
         """Note how long a call took that ran, and how it ended."""
-        if not self._audience:
+        if not self._audience.there:
             return
         outcome = event.status if isinstance(event, Executed) else _error_kind(event)
         self._duration.record(seconds, {**_labels(event), "outcome": outcome})
 
     def transition(self, event: ToolEvent) -> None:
         """Count an appended event."""
-        if self._audience:
+        if self._audience.there:
             self._transitions.add(1, _labels(event))
 
     def batch(self, size: int, seconds: float, refused: int) -> None:

@@ -7,6 +7,7 @@ positions in order and never skip one; a stream's versions count from 1 without 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from itertools import repeat
 from operator import attrgetter
 
 import msgspec
@@ -113,7 +114,7 @@ class EventLog:
     ) -> tuple[StreamAppend, list[Encoded]]:
         rule = _require_consistent(append)
         try:
-            encoded = [self.codec.encode(event, result_json) for event in append.events]
+            encoded = [*map(self.codec.encode, append.events, repeat(result_json))]
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Refused(f"the events of {append.key!r} hold something that has no JSON form: {error}") from error
         # Nearly always it is one event: written out, for a comprehension costs as much as what is done in it.

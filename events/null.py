@@ -42,7 +42,8 @@ class NullStore:
         for append in unit:
             first = self._position + 1
             self._position += len(append.events)
-            verdict.append(Appended(tuple(range(first, self._position + 1)), moment))
+            positions = (first,) if first == self._position else tuple(range(first, self._position + 1))
+            verdict.append(Appended(positions, moment))
         return tuple(verdict)
 
     async def read(self, statement: Any) -> Sequence[Any]:  # noqa: ARG002
