@@ -93,7 +93,8 @@ class Codec:
         """
         if isinstance(event, Executed):
             return self._encode_executed(event, result_json)
-        return Encoded(self._stored(event, _encoder.encode(event).decode(), None), event)
+        kind = kind_of(event)
+        return Encoded(StoredEvent(event.id, kind, self._versions[kind], _encoder.encode(event).decode()), event)
 
     def _encode_executed(self, event: Executed, result_json: bytes | None) -> Encoded:
         encoded = _encoder.encode(event.result) if result_json is None else result_json
@@ -101,11 +102,8 @@ class Codec:
         if len(encoded) > INLINE_LIMIT:
             event, encoded, payload = _split(event, encoded)
         body = _encoder.encode(replace(event, result=msgspec.Raw(encoded)))
-        return Encoded(self._stored(event, body.decode(), encoded.decode()), event, payload)
-
-    def _stored(self, event: ToolEvent, data: str, result: str | None) -> StoredEvent:
-        kind = kind_of(event)
-        return StoredEvent(event.id, kind, self._versions[kind], data, result)
+        version = self._versions["executed"]
+        return Encoded(StoredEvent(event.id, "executed", version, body.decode(), encoded.decode()), event, payload)
 
     def decode(self, kind: str, schema_version: int, data: str | bytes, position: int) -> ToolEvent | None:
         """Return the event, upcast where it is old; None for a kind or version this release does not know.
