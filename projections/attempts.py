@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from events.codec import encode_json
 from events.store import Guard, StateChange, StoredEvent
@@ -100,14 +101,26 @@ class AttemptsProjection:
         row: dict[str, Any] = _UNTOUCHED.copy()
         for event, text in zip(events, texts, strict=True):
             _apply(row, event, text)
-        return StateChange(_guard(requirement(first)), _update_values(row))
+        return StateChange(_guard_of(events), _update_values(row))
+
+
+def _decisive(events: Sequence[ToolEvent]) -> ToolEvent:
+    """Return the event that says what the row must be: a late outcome leaves that to what comes after it."""
+    return next((event for event in events if not isinstance(event, LateOutcome)), events[0])
 
 
 def _require_legal_sequence(events: Sequence[ToolEvent]) -> None:
-    first = events[0]
-    attempt = advance(None if isinstance(first, Proposed) else some_state_before(first), first)
-    for event in events[1:]:
+    attempt = None if isinstance(events[0], Proposed) else some_state_before(_decisive(events))
+    for event in events:
         attempt = advance(attempt, event)
+
+
+def _guard_of(events: Sequence[ToolEvent]) -> Guard:
+    guard = _guard(requirement(_decisive(events)))
+    # What a later event asks of the whole call, the events before it cannot bring about.
+    if not guard.idempotent and any(requirement(event).idempotent for event in events[1:]):
+        return replace(guard, idempotent=True)
+    return guard
 
 
 _RULED = (Executed, Failed, Denied, Paused)
