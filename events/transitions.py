@@ -6,6 +6,7 @@ Nobody else compares statuses. The SQL guards are generated from :func:`requirem
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -123,7 +124,12 @@ def _phase_of(gate: Gate, pause_type: PauseType | None) -> Phase:
 
 def kind_of(event: ToolEvent) -> str:
     """Return the event's tag, e.g. ``late_outcome``."""
-    return str(event.__struct_config__.tag)
+    return _kind_of_class(type(event))
+
+
+@lru_cache(maxsize=64)
+def _kind_of_class(kind: type[msgspec.Struct]) -> str:
+    return str(kind.__struct_config__.tag)
 
 
 def _ending(gives: Status, phases: frozenset[Phase]) -> Requirement:
