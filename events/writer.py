@@ -7,6 +7,7 @@ caller is cancelled: leading and waiting are shielded, and both end with the com
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -44,8 +45,9 @@ class _Batch:
     def __init__(self) -> None:
         self.units: list[Unit] = []
         self.streams: set[tuple[str, str]] = set()
-        self.turn = anyio.Event()
-        self.done = anyio.Event()
+        # Made by whoever waits: alone, an append waits for nobody.
+        self.turn: anyio.Event | None = None
+        self.done: anyio.Event | None = None
         self.outcomes: Sequence[Outcome] = ()
         self.error: BaseException | None = None
 
@@ -61,6 +63,12 @@ class _Batch:
             self.streams.add(name)
         self.units.append(unit)
         return True
+
+    async def wait(self) -> BaseException | None:
+        """Wait until the batch is done; a cancellation meanwhile is returned, to be raised."""
+        if self.done is None:
+            self.done = anyio.Event()
+        return await wait_to_end(self.done)
 
     def verdict(self, place: int) -> Verdict:
         """Return how the unit at ``place`` fared, or raise why it could not be written."""
@@ -92,7 +100,7 @@ class Writer:
         self._waiting = 0
         self._led = False
         self._crowded = False
-        self._room = anyio.Event()
+        self._room: anyio.Event | None = None
         self._batches = 0
         self._appends = 0
         self._largest = 0
@@ -114,10 +122,12 @@ class Writer:
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
         while self._waiting >= self._limit:
+            if self._room is None:
+                self._room = anyio.Event()
             await self._room.wait()
         batch = self._enter(unit)
         place = len(batch.units) - 1
-        interruption = await (wait_to_end(batch.done) if place else self._lead(batch))
+        interruption = await (batch.wait() if place else self._lead(batch))
         if interruption is not None:
             raise interruption
         return batch.verdict(place)
@@ -132,18 +142,27 @@ class Writer:
         return batch
 
     async def _lead(self, batch: _Batch) -> BaseException | None:
-        interruption = await wait_to_end(batch.turn) if self._led else None
+        interruption = None
+        if self._led:
+            batch.turn = anyio.Event()
+            interruption = await wait_to_end(batch.turn)
         self._led = True
         try:
             await run_to_end(partial(self._commit, batch))
         finally:
-            batch.done.set()
+            if batch.done is not None:
+                batch.done.set()
             self._crowded = bool(self._queue) or len(batch.units) > 1
-            if self._queue:
-                self._queue[0].turn.set()
-            else:
-                self._led = False
+            self._led = self._hand_over()
         return interruption
+
+    def _hand_over(self) -> bool:
+        """Give the lead to who waits for it; False: nobody does."""
+        turn = self._queue[0].turn if self._queue else None
+        if turn is None:
+            return False
+        turn.set()
+        return True
 
     async def _cut(self, batch: _Batch) -> None:
         if self._crowded:
@@ -152,12 +171,13 @@ class Writer:
             await anyio.lowlevel.checkpoint()
         self._queue.popleft()
         self._waiting -= len(batch.units)
-        room, self._room = self._room, anyio.Event()
-        room.set()
+        if self._room is not None:
+            self._room.set()
+            self._room = None
 
     async def _commit(self, batch: _Batch) -> None:
         await self._cut(batch)
-        started = anyio.current_time()
+        started = time.perf_counter()
         try:
             batch.outcomes = await self._store.commit(batch.units)
         except BaseException as error:
@@ -165,7 +185,7 @@ class Writer:
             if not isinstance(error, LogUnavailable):
                 raise
             return
-        self.count(len(batch.units), anyio.current_time() - started, sum(map(_is_refused, batch.outcomes)))
+        self.count(len(batch.units), time.perf_counter() - started, sum(map(_is_refused, batch.outcomes)))
 
     def count(self, units: int, seconds: float, refused: int = 0) -> None:
         """Take one batch into the statistics, and tell the observer."""
