@@ -99,7 +99,7 @@ async def records_after(store: Store, after: int, upto: int, pager: Pager) -> Se
     """Return a page of records with ``after`` < position <= ``upto``, in order of position."""
     statement = select(*_columns(store.dialect)).where(events.c.position > after, events.c.position <= upto)
     rows = await store.read(statement.order_by(events.c.position).limit(pager.size))
-    pager.saw(len(rows), sum(len(row[9]) for row in rows))
+    pager.saw(len(rows), sum([len(row[9]) for row in rows]))
     return rows
 
 
@@ -110,5 +110,5 @@ async def stream_records(store: Store, after: tuple[int, int], upto: int, pager:
     )
     statement = select(*_columns(store.dialect)).where(place, events.c.stream <= upto)
     rows = await store.read(statement.order_by(events.c.stream, events.c.version).limit(pager.size))
-    pager.saw(len(rows), sum(len(row[9]) for row in rows))
+    pager.saw(len(rows), sum([len(row[9]) for row in rows]))
     return rows

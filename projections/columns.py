@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -18,7 +19,15 @@ from projections.fold import text_of
 from projections.row import AttemptRow
 from projections.schema import attempts
 
-__all__ = ("COLUMN_NAMES", "bound_values", "folded_values", "raw_columns", "stored_values", "unlike_columns")
+__all__ = (
+    "COLUMN_NAMES",
+    "bound_values",
+    "folded_values",
+    "given_columns",
+    "raw_columns",
+    "stored_values",
+    "unlike_columns",
+)
 
 COLUMN_NAMES: tuple[str, ...] = tuple(attempts.c.keys())
 """In the order of ``AttemptRow``'s fields; ``tenant`` stands where ``user_id`` does."""
@@ -27,6 +36,7 @@ _TENANT = COLUMN_NAMES.index("tenant")
 _ERROR = COLUMN_NAMES.index("error")
 _JSON = tuple([COLUMN_NAMES.index(name) for name in ("arguments", "result")])
 _EXPIRY = COLUMN_NAMES.index("expires_at")
+_FLAGS = tuple([COLUMN_NAMES.index(name) for name in ("headless", "idempotent", "late")])
 _MOMENTS = tuple([COLUMN_NAMES.index(name) for name in ("expires_at", "proposed_at", "updated_at")])
 
 
@@ -88,7 +98,23 @@ def bound_values(row: AttemptRow, dialect: str) -> tuple[Any, ...]:
         for index in _MOMENTS:
             if isinstance(values[index], datetime):
                 values[index] = utc_text(values[index])
+        for index in _FLAGS:
+            values[index] = int(values[index])
     return tuple(values)
+
+
+def given_columns(rows: Sequence[tuple[Any, ...]], dialect: str) -> dict[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return rows of bound values by the columns they are to be written with.
+
+    On SQLite what is None is left out: its driver takes three times as long to bind a None as a text.
+    """
+    if dialect != "sqlite":
+        return {COLUMN_NAMES: list(rows)} if rows else {}
+    found: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+    for row in rows:
+        given = [value is not None for value in row]
+        found.setdefault(tuple(compress(COLUMN_NAMES, given)), []).append(tuple(compress(row, given)))
+    return found
 
 
 def unlike_columns(stored: Sequence[Any], folded: Sequence[Any]) -> list[str]:

@@ -37,11 +37,11 @@ def fold_row(row: AttemptRow | None, recorded: Recorded[ToolEvent]) -> AttemptRo
     :raises TransitionRejected: if the lifecycle does not allow the event in this state
     """
     event = recorded.event
-    after = advance(None if row is None else row.attempt, event)
     if row is None:
         if not isinstance(event, Proposed):
             raise TransitionRejected(recorded.key, kind_of(event), "not there yet")
         return _begun(recorded, event)
+    after = advance(row.attempt, event)
     return replace(
         row,
         status=after.status,

@@ -19,7 +19,7 @@ from events.errors import Conflict, LogUnavailable, SchemaMismatch
 from events.log import EventLog
 from events.records import Pager, changed_streams, records_of
 from events.schema import checkpoints
-from projections.columns import COLUMN_NAMES, bound_values
+from projections.columns import COLUMN_NAMES, bound_values, given_columns
 from projections.fold import TextCodec
 from projections.report import Problem, Report
 from projections.schema import attempts
@@ -90,8 +90,8 @@ class Replay:
         """Write folded rows; of calls that this release knows only in part, the live row is kept."""
         self._require_ours(connection)
         rows = [bound_values(fold.row, self.store.dialect) for fold in folds if fold.whole and fold.row is not None]
-        if rows:
-            connection.exec_driver_sql(_upsert(self.store.dialect), rows)
+        for columns, values in given_columns(rows, self.store.dialect).items():
+            connection.exec_driver_sql(_upsert(self.store.dialect, columns), values)
         for fold in folds:
             if not fold.whole:
                 connection.exec_driver_sql(_keep(self.store.dialect), (fold.stream,))
@@ -191,10 +191,10 @@ def _start(head: int, dialect: str) -> Any:
     return started.on_conflict_do_nothing()
 
 
-def _upsert(dialect: str) -> str:
-    marks = ", ".join("?" if dialect == "sqlite" else f"${number}" for number in range(1, len(COLUMN_NAMES) + 1))
-    columns = ", ".join(COLUMN_NAMES)
-    return f"INSERT INTO {SHADOW} ({columns}) VALUES ({marks}) {_newer()}"  # noqa: S608
+def _upsert(dialect: str, columns: Sequence[str]) -> str:
+    marks = ", ".join("?" if dialect == "sqlite" else f"${number}" for number in range(1, len(columns) + 1))
+    # A column that is not given is NULL in the row that is there, too: ``excluded`` has it so.
+    return f"INSERT INTO {SHADOW} ({', '.join(columns)}) VALUES ({marks}) {_newer()}"  # noqa: S608
 
 
 def _keep(dialect: str) -> str:
