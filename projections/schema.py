@@ -8,7 +8,7 @@ from events.schema import Key, Utc
 
 __all__ = ("HEAD", "attempts", "metadata", "parked")
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -59,11 +59,23 @@ attempts = Table(
 row is unique per (tenant, key) without a second text index; a message's rows are the streams whose key begins so."""
 
 Index(
-    "tool_call_attempts_open",
-    attempts.c.updated_at,
+    "tool_call_attempts_waiting",
+    attempts.c.gate,
+    attempts.c.pause_type,
+    attempts.c.expires_at,
+    attempts.c.stream,
     sqlite_where=attempts.c.status == "proposed",
     postgresql_where=attempts.c.status == "proposed",
 )
+"""Calls that have not ended, by what they wait for and until when: what is overdue is found without reading all."""
+
+Index(
+    "tool_call_attempts_unconfirmed",
+    attempts.c.updated_at,
+    sqlite_where=attempts.c.status == "executed",
+    postgresql_where=attempts.c.status == "executed",
+)
+"""Calls whose message was not confirmed, the oldest first."""
 
 parked = Table(
     "projection_parked",

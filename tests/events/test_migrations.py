@@ -31,7 +31,7 @@ from projections.attempts import AttemptsProjection
 from projections.migration import PROJECTIONS_CHAIN
 from tests.postgres_server import PASSWORD, PostgresServer
 
-ALL = ["events:0001", "projections:0001", "engine:0001", "engine:0002"]
+ALL = ["events:0001", "projections:0001", "projections:0002", "engine:0001", "engine:0002"]
 METADATA = (events.schema.metadata, projections.schema.metadata, engine.schema.metadata)
 
 
@@ -106,6 +106,22 @@ def test_chains_of_lower_packages_stand_alone(connection: sa.Connection) -> None
     assert upgrade(connection, CHAINS) == ALL[1:]
 
 
+def test_the_indexes_of_stuck_calls_come_to_older_tables(connection: sa.Connection) -> None:
+    before = [EVENTS_CHAIN, Chain("projections", "0001"), ENGINE_CHAIN]
+    upgrade(connection, before)
+    assert _indexes(connection) == {"tool_call_attempts_open", "tool_call_attempts_conversation"}
+    assert upgrade(connection, CHAINS) == ["projections:0002"]
+    wanted = {"tool_call_attempts_waiting", "tool_call_attempts_unconfirmed", "tool_call_attempts_conversation"}
+    assert _indexes(connection) == wanted
+    # The release before keeps running while a fleet is being upgraded.
+    check(connection, before)
+    assert upgrade(connection, before) == []
+
+
+def _indexes(connection: sa.Connection) -> set[str | None]:
+    return {index["name"] for index in sa.inspect(connection).get_indexes("tool_call_attempts")}
+
+
 def test_a_current_database_costs_one_select_and_no_alembic(connection: sa.Connection) -> None:
     upgrade(connection, CHAINS)
     connection.commit()
@@ -141,7 +157,7 @@ def test_a_newer_incompatible_schema_is_refused(
     connection: sa.Connection, function: Callable[[sa.Connection, Any], Any]
 ) -> None:
     upgrade(connection, CHAINS)
-    set_standing(connection, "projections", "0009", "0002")
+    set_standing(connection, "projections", "0009", "0003")
     with pytest.raises(SchemaMismatch, match=r"made by a newer calljournal .*projections tables at 0009.*upgrade"):
         function(connection, CHAINS)
 
