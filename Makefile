@@ -12,6 +12,7 @@ STAMP := $(VENV)/installed-$(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 DEMO_DATABASE ?= sqlite:///$(VENV)/demo.db
 PYTEST ?=
 QUICK ?=
+REFERENCE ?=
 RESULTS ?=
 
 CHECKED := events projections engine tests benchmarks examples
@@ -77,8 +78,8 @@ wheel: $(STAMP) ## build the wheel and the source archive into dist/
 ledger: $(STAMP) ## bring tests/cases.csv up to date with the names of the tests
 	$(BIN)/python -m tests.cases_ledger
 
-bench: $(STAMP) ## measure beside bare loops, six minutes at most; QUICK=1: less of everything, in one
-	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) --output benchmarks/results/$(shell date +%Y%m%d-%H%M%S).json
+bench: $(STAMP) ## measure beside bare loops, ten minutes at most; QUICK=1: in two; REFERENCE=file.py: beside that
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(REFERENCE),--reference $(REFERENCE)) --output benchmarks/results/$(shell date +%Y%m%d-%H%M%S).json
 
 bench-compare: $(STAMP) ## compare two result files: RESULTS="old.json new.json"
 	$(BIN)/python -m benchmarks.compare $(RESULTS)

@@ -9,6 +9,7 @@ from benchmarks.parse import measure_parse
 from benchmarks.prep import measure_prep
 from benchmarks.reading import measure_reading
 from benchmarks.subscribers import measure_subscribers
+from benchmarks.truncate import measure_truncate
 
 __all__ = ()
 
@@ -19,5 +20,5 @@ if __name__ == "__main__":
         measure_subscribers,
         measure_reading,
         alone=[measure_engine],
-        beside=[measure_prep, measure_parse],
+        beside=[measure_prep, measure_parse, measure_truncate],
     )

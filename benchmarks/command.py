@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from benchmarks.databases import Database, databases, on_disk
 from benchmarks.figures import Figure, Results
@@ -23,6 +23,8 @@ Alone: TypeAlias = Callable[[Scale], Sequence[Figure]]
 Beside: TypeAlias = Callable[[Scale, Reference], Sequence[Figure]]
 """What is measured beside a reference."""
 
+_NOTHING: Final = Results(environment={}, figures=())
+
 
 def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequence[Beside] = ()) -> None:
     """Run measurements on each wanted database, print the figures, write them as JSON."""
@@ -36,7 +38,7 @@ def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequen
     scale = QUICK if chosen.quick else FULL
     named = tuple(chosen.on or ("sqlite", "postgres")) if measurements else ()
     hot = measure_beside(beside, scale, chosen.reference)
-    rest = measure(measurements, scale, chosen.folder, named, alone)
+    rest = measure(measurements, scale, chosen.folder, named, alone) if measurements or alone else _NOTHING
     results = Results(environment={**hot.environment, **rest.environment}, figures=(*hot.figures, *rest.figures))
     if chosen.output:
         Path(chosen.output).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,7 @@ def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequen
 def measure_beside(measurements: Sequence[Beside], scale: Scale, path: Path | None) -> Results:
     """Run what is measured beside a reference: the file's, or our own; print the figures as they come."""
     if not measurements:
-        return Results(environment={}, figures=())
+        return _NOTHING
     reference = load_reference(path)
     settings = {**environment(), "reference": fingerprint_of(path)}
     print_figures(settings, [])

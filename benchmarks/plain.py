@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from typing import Any
 
-__all__ = ("parse", "prepare")
+__all__ = ("finish", "parse", "prepare")
 
 _LIMIT = 64
 _PARTS = ("query_params", "headers", "body", "parameters")
 _FLAGS = ("filled_by_llm", "value", "required")
+_PREVIEW = 2000
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _Names = dict[str, tuple[str, str]]
 
 
@@ -46,6 +48,25 @@ def parse(call: dict[str, Any], names: _Names) -> tuple[str, str, Any]:
     else:
         action, _, key = call["name"].rpartition("_")
     return key, action, arguments
+
+
+def finish(result: Any) -> tuple[bytes, str, str]:
+    """Return what a tool returned as (bytes for the log, preview, status)."""
+    clean = _without_control_characters(result)
+    encoded = json.dumps(clean, ensure_ascii=False).encode()
+    text = clean if isinstance(clean, str) else encoded.decode()
+    preview = text if len(text) <= _PREVIEW else text[:_PREVIEW] + "..."
+    is_error = isinstance(clean, dict) and (clean.get("status") == "error" or bool(clean.get("error")))
+    return encoded, preview, "error" if is_error else "completed"
+
+
+def _without_control_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return _CONTROL.sub("", value)
+    if isinstance(value, dict):
+        cleaned = _without_control_characters
+        return {cleaned(key): cleaned(content) for key, content in value.items()}
+    return [_without_control_characters(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _actions(row: dict[str, Any]) -> list[dict[str, Any]]:

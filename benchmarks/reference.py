@@ -23,6 +23,10 @@ class Reference(Protocol):
         """Return a call's tool, action and arguments."""
         ...
 
+    def finish(self, result: Any, /) -> tuple[bytes, str, str]:
+        """Return a result's bytes for the log, its preview and its status."""
+        ...
+
 
 def load_reference(path: Path | None) -> Reference:
     """Return the reference in a file, loaded as it stands; our own where none is given.

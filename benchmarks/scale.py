@@ -16,6 +16,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     :ivar callers: how many append or execute at once
     :ivar events: events in the log that is read, on SQLite
     :ivar postgres_events: the same, on Postgres
+    :ivar result: characters of a long result
     """
 
     rounds: int
@@ -24,6 +25,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[int, ...]
     events: int
     postgres_events: int
+    result: int = 10_000_000
 
     def appends_by(self, callers: int) -> int:
         """Return how many appends a sample has; even, and the same number for every caller."""
@@ -33,4 +35,4 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 FULL = Scale(rounds=5, appends=10_240, slice=0.25, callers=(1, 8, 64, 256), events=1_000_000, postgres_events=100_000)
 QUICK = Scale(rounds=3, appends=2_560, slice=0.1, callers=(1, 64), events=50_000, postgres_events=10_000)
-TINY = Scale(rounds=1, appends=64, slice=0.01, callers=(1, 8), events=2_000, postgres_events=1_000)
+TINY = Scale(rounds=1, appends=64, slice=0.01, callers=(1, 8), events=2_000, postgres_events=1_000, result=1_000_000)

@@ -11,7 +11,15 @@ import json
 import random
 from typing import Any
 
-__all__ = ("CALL_SIZES", "call_arguments", "routes", "same_named_rows", "tool_rows")
+__all__ = (
+    "CALL_SIZES",
+    "call_arguments",
+    "result_object",
+    "result_text",
+    "routes",
+    "same_named_rows",
+    "tool_rows",
+)
 
 CALL_SIZES: tuple[tuple[str, int], ...] = (("200 B", 200), ("4 KB", 4096), ("200 KB", 200_000))
 
@@ -92,6 +100,24 @@ def routes(count: int = 150) -> dict[str, tuple[str, str]]:
     """Return where advertised names lead, among them ``create_artifact``."""
     names = {f"{_action_name(number, 0)}x": (str(number), f"act_{number}") for number in range(count)}
     return {**names, "create_artifact": ("artifacts", "create_artifact")}
+
+
+def result_text(size: int) -> str:
+    """Return text of so many characters, as a file of code has it: every line ends, many words are quoted."""
+    part = _code(random.Random(size), min(size, 100_000))
+    return (part * (size // len(part) + 1))[:size]
+
+
+def result_object(size: int) -> dict[str, Any]:
+    """Return an object of about so many bytes, as a search has it: a status, and many small rows."""
+    rng = random.Random(size)
+    rows: list[dict[str, Any]] = []
+    length = 0
+    while length < size:
+        row = {"id": len(rows), "title": _sentence(rng, 6), "url": f"https://example.test/d/{len(rows)}"}
+        rows.append({**row, "snippet": _sentence(rng, 25), "score": round(rng.random(), 4), "tags": ["a", "b"]})
+        length += len(str(rows[-1])) + 2
+    return {"status": "ok", "error": None, "results": rows}
 
 
 def _row(number: int, name: str, entries: list[dict[str, Any]], *, is_api: bool = False) -> dict[str, Any]:

@@ -12,6 +12,9 @@ __all__ = ("RESULT_TEXT", "STORABLE_TEXT", "WHOLE_TEXT", "TextRule", "mended")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALVES: Final = re.compile("[\ud800-\udfff]+")
 
+_CACHED: Final = 24 * 1024
+"""Characters that are looked through again and again while they are in the processor's first cache."""
+
 
 class TextRule(msgspec.Struct, frozen=True):
     """Which characters text loses; half of a surrogate pair becomes U+FFFD under every rule.
@@ -30,10 +33,25 @@ class TextRule(msgspec.Struct, frozen=True):
 
     def without_removed(self, text: str) -> str:
         """Do the same, but leave halves of surrogate pairs alone: for what is encoded next, where they show."""
-        for character in self.removed:
-            if character in text:
-                text = text.replace(character, "")
+        found = self._found(text)
+        if not found:
+            return text
+        if text.isascii():
+            # Bytes lose a character in a fifth of the time that text takes.
+            data = text.encode()
+            for character in found:
+                data = data.replace(character.encode(), b"")
+            return data.decode()
+        for character in found:
+            text = text.replace(character, "")
         return text
+
+    def _found(self, text: str) -> list[str]:
+        if len(text) <= _CACHED:
+            return [character for character in self.removed if character in text]
+        parts = [(start, start + _CACHED) for start in range(0, len(text), _CACHED)]
+        found = {each for start, end in parts for part in (text[start:end],) for each in self.removed if each in part}
+        return sorted(found)
 
     def touches(self, encoded: bytes) -> bool:
         """Tell whether JSON that msgspec encoded holds, in a string or a key, a character this rule removes."""

@@ -22,7 +22,7 @@ from engine.journalled import journal_form
 from engine.outcomes import executed, failed, paused
 from engine.performance import Performance
 from engine.recorded import recorded_since
-from engine.results import Finished, finish, finish_quickly, finish_result
+from engine.results import Finished, finish, finish_quickly, finish_result, looked_through
 from engine.running import Broke, Returned, comes_from_outside, describe_exception
 from engine.runtime import Runtime
 from events.errors import Conflict
@@ -55,9 +55,10 @@ async def conclude(runtime: Runtime, flight: Flight, performance: Performance) -
         return await _append(runtime, flight, _waiting(runtime, flight.proposed, run.value))
     if not runtime.guards and not _has_hooks(performance.tool):
         quick = run.finished or finish_quickly(run.value, runtime.settings.limits)
-        if quick is not None:
+        if quick is not None and not quick.is_long:
             outcome = executed(flight.proposed, Guarded(quick, None), performance.resolved.buckets(), run.duration)
             return await _append(runtime, flight, outcome, quick.encoded)
+        run = replace(run, finished=quick)
     return await run_to_end(partial(_conclude_slowly, runtime, flight, performance, run))
 
 
@@ -76,6 +77,7 @@ async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Perfor
     proposed = flight.proposed
     try:
         finished = run.finished or await finish_result(run.value, runtime.settings.limits)
+        await looked_through(finished)
     except BaseException as error:
         if comes_from_outside(error):
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable
 from functools import cached_property, partial
+from io import BytesIO
 from typing import Any, Final
 
 import anyio.to_thread
@@ -16,10 +17,13 @@ from engine.preview import MARK, cut_text
 from engine.settings import Limits
 from events.types import ResultStatus
 
-__all__ = ("Finished", "finish", "finish_quickly", "finish_result", "status_of")
+__all__ = ("Finished", "finish", "finish_quickly", "finish_result", "looked_through", "preview_of", "status_of")
 
-_PIECE: Final = 1 << 21
-"""Characters that are encoded at one go: a few milliseconds' worth, whatever they are."""
+_AT_ONCE: Final = 1 << 21
+"""Characters of a text, or bytes of encoded JSON, up to which the event loop waits: a few milliseconds' worth."""
+
+_WHOLE: Final = 1 << 24
+"""Characters of a text that are encoded in one call, which holds the interpreter: at most 40 ms."""
 
 _CHECKED: Final = 1 << 18
 """Bytes of JSON up to which a result is looked through at once for values that are no JSON content themselves."""
@@ -56,6 +60,11 @@ class Finished(msgspec.Struct, frozen=True, dict=True):
         return self._given if isinstance(self._given, str) else self.encoded.decode()
 
     @property
+    def is_long(self) -> bool:
+        """Whether looking through it takes longer than the event loop should wait."""
+        return len(self.encoded) > _AT_ONCE
+
+    @property
     def length(self) -> int:
         """Characters of ``text``."""
         return len(self.text)
@@ -90,9 +99,16 @@ async def finish_result(raw: Any, limits: Limits = _LIMITS) -> Finished:
         listed = await _listed(content)
         raw = ToolResult(listed, raw.status) if isinstance(raw, ToolResult) else listed
     quick = finish_quickly(raw, limits)
-    if quick is not None:
-        return quick
-    return await anyio.to_thread.run_sync(partial(finish, raw, limits))
+    if quick is None:
+        return await anyio.to_thread.run_sync(partial(finish, raw, limits))
+    return await looked_through(quick)
+
+
+async def looked_through(finished: Finished) -> Finished:
+    """Return a result whose ``value`` is at hand: a long one's is made in a thread."""
+    if finished.is_long:
+        await anyio.to_thread.run_sync(getattr, finished, "value")
+    return finished
 
 
 def status_of(raw: Any, content: Any) -> ResultStatus:
@@ -118,7 +134,7 @@ def finish_quickly(raw: Any, limits: Limits = _LIMITS) -> Finished | None:
     """
     content = _unwrapped(raw)
     if type(content) is str:
-        return None if _is_long(content) else _finish_text(raw, content, limits)
+        return None if len(content) > _AT_ONCE else _finish_text(raw, content, limits)
     try:
         encoded = encode(content)
     except (TypeError, ValueError, OverflowError):
@@ -128,7 +144,7 @@ def finish_quickly(raw: Any, limits: Limits = _LIMITS) -> Finished | None:
     plain = len(encoded) <= _CHECKED and is_plain(content)
     if not plain and not (len(encoded) > _CHECKED and _says_its_status(content)):
         return None
-    return Finished(encoded, _preview(encoded, limits.preview), status_of(raw, content), content, plain)
+    return Finished(encoded, preview_of(encoded, limits.preview), status_of(raw, content), content, plain)
 
 
 def _says_its_status(content: Any) -> bool:
@@ -147,33 +163,51 @@ def _finish_thoroughly(raw: Any, limits: Limits) -> Finished:
     except NoJsonForm as error:
         value = {"status": "error", "error": str(error)}
         encoded = encode(value)
-    return Finished(encoded, _preview(encoded, limits.preview), status_of(raw, value), value, True)
+    return Finished(encoded, preview_of(encoded, limits.preview), status_of(raw, value), value, True)
 
 
 def _finish_text(raw: Any, content: str, limits: Limits) -> Finished:
-    text = RESULT_TEXT.without_removed(content)
-    try:
-        encoded = _encode_text(text)
-    except UnicodeEncodeError:
-        text = mended(text)
-        encoded = _encode_text(text)
+    text, encoded = _encode_clean(content)
     return Finished(encoded, cut_text(text, limits.preview), status_of(raw, text), text, True)
 
 
-def _is_long(text: str) -> bool:
-    """Tell whether encoding a text takes too long for the event loop to wait; ASCII is eight times faster."""
-    return len(text) > (8 * _PIECE if text.isascii() else _PIECE)
+def _encode_clean(text: str) -> tuple[str, bytes]:
+    """Return text without what results lose, and its JSON."""
+    if text.isascii() or len(text) > _WHOLE:
+        text = RESULT_TEXT.without_removed(text)
+        return _encode_mended(text)
+    try:
+        encoded = encode(text)
+    except UnicodeEncodeError:
+        return _encode_mended(RESULT_TEXT.without_removed(text))
+    # Beyond ASCII a character is looked for in the encoded bytes: in text of more than a byte each it takes longer.
+    if not RESULT_TEXT.touches(encoded):
+        return text, encoded
+    text = RESULT_TEXT.without_removed(text)
+    return text, encode(text)
+
+
+def _encode_mended(text: str) -> tuple[str, bytes]:
+    try:
+        return text, _encode_text(text)
+    except UnicodeEncodeError:
+        text = mended(text)
+        return text, _encode_text(text)
 
 
 def _encode_text(text: str) -> bytes:
-    if not _is_long(text):
+    if len(text) <= _WHOLE:
         return encode(text)
-    # In pieces, so that other threads have their turn: one call holds the interpreter until it is done.
-    pieces = (encode(text[start : start + _PIECE])[1:-1] for start in range(0, len(text), _PIECE))
-    return b'"' + b"".join(pieces) + b'"'
+    # In pieces, so that other threads have their turn; a file gives what was written away without another copy.
+    with BytesIO() as out:
+        out.write(b'"')
+        for start in range(0, len(text), _AT_ONCE):
+            out.write(memoryview(encode(text[start : start + _AT_ONCE]))[1:-1])
+        out.write(b'"')
+        return out.getvalue()
 
 
-def _preview(encoded: bytes, limit: int) -> str:
+def preview_of(encoded: bytes, limit: int) -> str:
     """Cut JSON text without decoding more of it than the preview can hold."""
     window = 4 * (limit + len(MARK) + 1)
     head = encoded if len(encoded) <= window else encoded[:window]

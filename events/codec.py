@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -27,6 +28,9 @@ __all__ = (
 
 INLINE_LIMIT = 400_000
 """Characters of a result that are kept in its event."""
+
+_PIECE = 1 << 22
+"""Characters that are hashed or decoded at one go."""
 
 SCHEMA_VERSIONS: Mapping[str, int] = MappingProxyType(
     {
@@ -129,12 +133,29 @@ class Codec:
 def _split(event: Executed, encoded: bytes) -> tuple[Executed, bytes, Payload | None]:
     """Return (event with length and digest, JSON of what the event keeps, the whole as a payload)."""
     is_text = isinstance(event.result, str)
-    text = event.result if is_text else encoded.decode()
+    text = event.result if is_text else _text_of(encoded)
     if len(text) <= INLINE_LIMIT:
         return event, encoded, None
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = _digest_of(text) if is_text else hashlib.sha256(encoded).hexdigest()
     whole = replace(event, result_length=len(text), result_digest=digest, result_format="text" if is_text else "json")
     return whole, _encoder.encode(text[:INLINE_LIMIT]), Payload(digest, len(text), text)
+
+
+# What is long is worked on in pieces: one call holds the interpreter until it is done, in whatever thread it is.
+
+
+def _digest_of(text: str) -> str:
+    hashing = hashlib.sha256()
+    for start in range(0, len(text), _PIECE):
+        hashing.update(text[start : start + _PIECE].encode())
+    return hashing.hexdigest()
+
+
+def _text_of(encoded: bytes) -> str:
+    if len(encoded) <= _PIECE:
+        return encoded.decode()
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    return "".join([decoder.decode(encoded[start : start + _PIECE]) for start in range(0, len(encoded), _PIECE)])
 
 
 def whole_result(event: Executed, content: str) -> Executed:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import repeat
 from operator import attrgetter
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
@@ -23,6 +24,9 @@ from events.types import Executed, Recorded, ToolEvent
 from events.writer import Writer, WriterStatistics
 
 __all__ = ("Append", "EventLog", "LogStatistics")
+
+_AT_ONCE = 1 << 21
+"""Bytes of a result up to which the event loop waits while it is split off and hashed."""
 
 _IDENTIFIERS = ("id", "call_id", "message_id", "tool_id", "tool_name", "action_name", "llm_name")
 
@@ -88,7 +92,10 @@ class EventLog:
         :raises LogUnavailable: if the log cannot be written
         """
         wanted = Append(key=key, events=tuple(events), expected_version=expected_version, user_id=user_id)
-        prepared, encoded = self._prepare(wanted, dead_worker, result_json)
+        if result_json is None or len(result_json) <= _AT_ONCE:
+            prepared, encoded = self._prepare(wanted, dead_worker, result_json)
+        else:
+            prepared, encoded = await anyio.to_thread.run_sync(self._prepare, wanted, dead_worker, result_json)
         verdict = (await self._writer.submit((prepared,)))[0]
         if isinstance(verdict, Refusal):
             raise _refused(wanted, verdict)

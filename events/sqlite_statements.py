@@ -31,7 +31,7 @@ __all__ = (
 
 LAST_POSITION = "SELECT coalesce(max(position), 0) FROM tool_call_events"
 FIND_PAYLOAD = "SELECT 1 FROM tool_call_payloads WHERE tenant = ? AND digest = ?"
-INSERT_PAYLOAD = "INSERT INTO tool_call_payloads (tenant, digest, length, content) VALUES (?, ?, ?, ?)"
+INSERT_PAYLOAD = "INSERT INTO tool_call_payloads (tenant, digest, length, content) VALUES (?, ?, ?, CAST(? AS TEXT))"
 STREAM_IDS = "SELECT id, position, recorded_at FROM tool_call_events WHERE stream = ? ORDER BY version"
 LEASE_ALIVE = "SELECT 1 FROM worker_leases WHERE worker = ? AND expires_at > ?"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
+from io import BytesIO
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -34,6 +35,8 @@ __all__ = ("SqliteWriter",)
 _Entry: TypeAlias = Appended | Refusal
 _Found: TypeAlias = dict[tuple[str, str], tuple[int, int | None]]
 _NOWHERE = (None, None)
+_LONG = 1 << 24
+_PIECE = 1 << 21
 
 
 class SqliteWriter:
@@ -151,7 +154,7 @@ class SqliteWriter:
         for stream, tenant, payload in batch.payloads:
             known = self._connection.execute(FIND_PAYLOAD, (tenant, payload.digest)).fetchone()
             if known is None and stream not in refused:
-                row = (tenant, payload.digest, payload.length, payload.content)
+                row = (tenant, payload.digest, payload.length, _bound(payload.content))
                 self._connection.execute(INSERT_PAYLOAD, row)
 
     def _insert_events(self, batch: SqliteBatch, refused: set[int]) -> None:
@@ -182,3 +185,16 @@ class SqliteWriter:
             return Refusal(lease_alive=lease_alive)
         version, status, gate, pause_type, late = row
         return Refusal(version, status, gate, pause_type, bool(late), lease_alive)
+
+
+def _bound(content: str) -> str | bytes:
+    """Return a text as it is bound: a very long one in bytes, made piece by piece.
+
+    The driver would hold the interpreter until it has encoded it.
+    """
+    if len(content) <= _LONG:
+        return content
+    with BytesIO() as out:
+        for start in range(0, len(content), _PIECE):
+            out.write(content[start : start + _PIECE].encode())
+        return out.getvalue()
