@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from events import EventLog, Executed
+from events.reading import PAGE
 from tests.events.appends import follow, proposed
 from tests.logs import recorded_events
 
@@ -67,6 +68,26 @@ async def test_nothing_is_missed_while_many_append(log: EventLog) -> None:
             for number in range(20):
                 tasks.start_soon(caller, number)
     assert seen == [entry.position for entry in await recorded_events(log)]
+
+
+async def test_a_long_log_is_followed_page_by_page(log: EventLog) -> None:
+    async def write(number: int) -> None:
+        first = proposed(f"c{number}")
+        await log.append(first.key, [first], 0, "u")
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(PAGE + 100):
+            tasks.start_soon(write, number)
+    seen: list[int] = []
+    with anyio.fail_after(20):
+        async for entry in log.subscribe(None):
+            if not seen:
+                await append(log, "last")
+            seen.append(entry.position)
+            if entry.event.call_id == "last":
+                break
+    assert seen == [entry.position for entry in await recorded_events(log)]
+    assert len(seen) == PAGE + 101
 
 
 async def test_a_name_goes_on_where_it_was(log: EventLog) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -38,3 +41,21 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 def journal_url(request: pytest.FixtureRequest) -> str:
     """A journal of the test's own: a file, or a database of a real server."""
     return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture(scope="session")
+def only_station() -> Any:
+    """The process's one tracer and one meter: OpenTelemetry takes no second."""
+    # Loaded by the tests that look at spans, so that the others start at once.
+    from tests.engine.station import Station
+
+    return Station()
+
+
+@pytest.fixture
+def station(only_station: Any, caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
+    """A ``Station`` without spans; at the end, OpenTelemetry has had nothing to complain about."""
+    caplog.set_level(logging.DEBUG, logger="opentelemetry")
+    only_station.exporter.clear()
+    yield only_station
+    assert [record for record in caplog.records if record.name.startswith("opentelemetry")] == []

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import gc
-import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
 from engine import CallContext, Engine
 from events import Executed, Failed, Proposed
 from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, row_of, staged, staged_engine, tool_of
+from tests.engine.station import Station
 from tests.shape import ROOT
 
 __all__ = ()
@@ -31,52 +26,6 @@ __all__ = ()
 pytestmark = pytest.mark.anyio
 
 OK = {"type": "object", "properties": {"how": {"type": "string"}}}
-
-
-class Station:
-    """What was exported: spans, and metrics."""
-
-    def __init__(self) -> None:
-        self.exporter = InMemorySpanExporter()
-        self.reader = InMemoryMetricReader()
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        trace.set_tracer_provider(provider)
-        metrics.set_meter_provider(MeterProvider(metric_readers=[self.reader]))
-        self.tracer = trace.get_tracer("the agent")
-
-    def spans(self) -> list[ReadableSpan]:
-        """Return the finished spans of calls since the last time."""
-        found = [span for span in self.exporter.get_finished_spans() if span.name.startswith("execute_tool")]
-        self.exporter.clear()
-        return found
-
-    def points(self, name: str) -> list[Any]:
-        """Return the data points of one metric."""
-        data = self.reader.get_metrics_data()
-        return [
-            point
-            for resource in (data.resource_metrics if data else ())
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
-            if metric.name == name
-            for point in metric.data.data_points
-        ]
-
-
-@pytest.fixture(scope="session")
-def only_station() -> Station:
-    """The process's one tracer and one meter: OpenTelemetry takes no second."""
-    return Station()
-
-
-@pytest.fixture
-def station(only_station: Station, caplog: pytest.LogCaptureFixture) -> Iterator[Station]:
-    """A station without spans; at the end, OpenTelemetry has had nothing to complain about."""
-    caplog.set_level(logging.DEBUG, logger="opentelemetry")
-    only_station.exporter.clear()
-    yield only_station
-    assert [record for record in caplog.records if record.name.startswith("opentelemetry")] == []
 
 
 async def behaves(how: str = "well") -> Any:

@@ -16,6 +16,7 @@ from events.schema import events
 from events.store import Appended, Refusal, StreamAppend
 from events.types import Executed, Failed
 from projections.schema import attempts
+from tests import logs
 from tests.events.appends import append, follow, proposed
 from tests.events.postgres_stores import one, opened, positions, slow_writer
 from tests.postgres_server import PostgresServer
@@ -50,6 +51,24 @@ async def test_case_journal_05_a_hole_stops_no_follower(postgres_url: str) -> No
         assert await read_after(store, 0) == ([2], 2)
         await one(store, append(proposed("late")))
         assert await read_after(store, 2) == ([3], 3)
+
+
+async def test_readers_and_subscriptions_wait_for_the_event_that_commits_late(postgres_url: str) -> None:
+    async with logs.opened(postgres_url) as log, slow_writer(postgres_url) as slow:
+        first, third = proposed("before"), proposed("early")
+        await log.append(first.key, [first], 0, "u")
+        await slow.begin(append(proposed("late")))
+        await log.append(third.key, [third], 0, "u")
+        subscription = log.subscribe(None)
+        assert (await anext(subscription)).position == 1
+        with anyio.move_on_after(0.3):
+            hasty = await anext(subscription)
+            pytest.fail(f"position {hasty.position} was handed out before a lower one")
+        assert [entry.position for entry in await logs.recorded_events(log)] == [1]
+        await slow.end("COMMIT")
+        with anyio.fail_after(10):
+            assert [(await anext(subscription)).position for _ in range(2)] == [2, 3]
+        assert [entry.position for entry in await logs.recorded_events(log)] == [1, 2, 3]
 
 
 async def test_a_foreign_transaction_stops_no_follower(postgres_url: str) -> None:
