@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Select, and_, literal, select, tuple_
+from sqlalchemy import and_, select
 
 from events.keys import tenant_of
 from events.log import EventLog
 from events.records import Pager, raw_text, stream_records
-from events.schema import events, payloads, streams
+from events.schema import events, payloads
 from events.seal import CheckedSeal, check_seals, last_seal
 from events.types import Executed
+from projections.beside import both
 from projections.columns import COLUMN_NAMES, folded_values, raw_columns, stored_values, unlike_columns
 from projections.fold import TextCodec
-from projections.report import Problem, ProblemKind, Report, Resume
+from projections.numbers import check_numbers, misnumbered
+from projections.report import Problem, Report, Resume
 from projections.schema import attempts
 from projections.streams import StreamFold, fold_streams
 
@@ -29,8 +32,6 @@ _POSITION = COLUMN_NAMES.index("position")
 _KEY = COLUMN_NAMES.index("key")
 _TENANT = COLUMN_NAMES.index("tenant")
 _LONG = tuple([COLUMN_NAMES.index(name) for name in ("arguments", "result", "error")])
-_STREAM_PAGE = 50_000
-_NAME = tuple_(streams.c.tenant, streams.c.key)
 
 
 class Comparison:
@@ -61,27 +62,22 @@ class Comparison:
                 self._advance(replace(self.state, sealed=entry.seal.last).with_problems(_unsealed(entry)))
         self._advance(replace(self.state, sealed=None))
 
-    async def compare_streams(self) -> None:
+    async def _compare_streams(self) -> None:
         """Fold stream by stream beside the rows, both in the order of stream numbers."""
         row_pager, record_pager = Pager(), Pager()
         while self.state.stream < self.state.head:
             rows = await self._rows(self.state.stream, self.state.head, row_pager.size)
             end = rows[-1][0] if len(rows) == row_pager.size else self.state.head
-            row_pager.saw(len(rows), sum(_size(row) for row in rows))
+            row_pager.saw(len(rows), sum([_size(row) for row in rows]))
             await self._compare(rows, end, record_pager)
 
     async def _rows(self, after: int, upto: int, limit: int) -> Sequence[Any]:
-        numbered = and_(streams.c.tenant == attempts.c.tenant, streams.c.key == attempts.c.key)
-        statement = (
-            select(*raw_columns(self.store.dialect), streams.c.stream)
-            .join_from(attempts, streams, numbered, isouter=True)
-            .where(attempts.c.stream > after, attempts.c.stream <= upto)
-        )
+        statement = select(*raw_columns(self.store.dialect)).where(attempts.c.stream > after, attempts.c.stream <= upto)
         return await self.store.read(statement.order_by(attempts.c.stream).limit(limit))
 
     async def _compare(self, rows: Sequence[Any], end: int, pager: Pager) -> None:
         by_stream = {row[0]: row for row in rows}
-        problems = [_misnumbered(row) for row in rows if row[-1] != row[0]]
+        problems: list[Problem] = []
         state = self.state
         async with aclosing(fold_streams(self.store, self.codec, state.stream, end, pager)) as pages:
             async for page in pages:
@@ -99,9 +95,9 @@ class Comparison:
         problems += [_without_stream(row) for row in by_stream.values()]
         self._advance(replace(state, stream=end).with_problems(problems))
 
-    async def _check(self, fold: StreamFold, row: Sequence[Any] | None) -> list[Problem]:
+    async def _check(self, fold: StreamFold, row: Sequence[Any] | None) -> Sequence[Problem]:
         for event in fold.payloads:
-            fold.problems += await self._check_payload(fold, event)
+            fold.problems += tuple(await self._check_payload(fold, event))
         if fold.problems or (row is not None and _agrees(row, fold)):
             return fold.problems
         # The row was read before the events: an append in between is no fault, so look again before saying so.
@@ -118,7 +114,7 @@ class Comparison:
             return [fold.problem("payload", "its whole result is not what was recorded", event.position)]
         return []
 
-    async def _look_again(self, fold: StreamFold) -> list[Problem]:
+    async def _look_again(self, fold: StreamFold) -> Sequence[Problem]:
         """Compare one stream, the row first, then the events up to its version: nothing can come in between."""
         statement = select(*raw_columns(self.store.dialect)).where(attempts.c.stream == fold.stream)
         rows = await self.store.read(statement)
@@ -145,17 +141,16 @@ class Comparison:
                 fold.add(record)
         return fold
 
-    async def check_numbers(self) -> None:
-        """Look for entries of ``tool_call_streams`` that no stream begins by, and for rows beyond the log."""
-        after: tuple[str, str] | None = None
-        while True:
-            end = await self.store.read(_names(after).limit(1).offset(_STREAM_PAGE))
-            upto = (end[0][0], end[0][1]) if end else None
-            found = await self.store.read(_unbegun(after, upto).limit(1000))
-            self.state = self.state.with_problems([_empty_stream(row) for row in found])
-            if upto is None:
-                break
-            after = upto
+    async def compare(self) -> None:
+        """Compare streams with rows, and ``tool_call_streams`` with both."""
+        # The names are compared inside the database, so that costs no time beside the folding.
+        numbers, _ = await both(partial(check_numbers, self.store, self.state.head), self._compare_streams)
+        self.state = self.state.with_problems(numbers.problems)
+        # Each entry that begins a stream begins one of its own: as many as there are streams, and none lacks its entry.
+        if numbers.begun != self.state.streams or self.state.problems:
+            async with aclosing(misnumbered(self.store)) as pages:
+                async for problems in pages:
+                    self.state = self.state.with_problems(problems)
         await self._check_rows_beyond()
 
     async def _check_rows_beyond(self) -> None:
@@ -199,35 +194,6 @@ def _unsealed(entry: CheckedSeal) -> list[Problem]:
     return [Problem(kind="seal", message=entry.problem, position=entry.seal.last)]
 
 
-def _misnumbered(row: Sequence[Any]) -> Problem:
-    found = "none" if row[-1] is None else str(row[-1])
-    return _of_row(row, "stream", f"its row says stream {row[0]}, tool_call_streams says {found}")
-
-
 def _without_stream(row: Sequence[Any]) -> Problem:
-    return _of_row(row, "row", f"it has no events: the log has no stream {row[0]}")
-
-
-def _of_row(row: Sequence[Any], kind: ProblemKind, message: str) -> Problem:
-    return Problem(kind=kind, message=message, key=row[_KEY], user_id=tenant_of(row[_TENANT]))
-
-
-def _names(after: tuple[str, str] | None) -> Select[Any]:
-    statement = select(streams.c.tenant, streams.c.key).order_by(streams.c.tenant, streams.c.key)
-    return statement if after is None else statement.where(tuple_(literal(after[0]), literal(after[1])) < _NAME)
-
-
-def _unbegun(after: tuple[str, str] | None, upto: tuple[str, str] | None) -> Select[Any]:
-    begins = and_(
-        events.c.position == streams.c.stream,
-        events.c.version == 1,
-        events.c.tenant == streams.c.tenant,
-        events.c.key == streams.c.key,
-    )
-    statement = _names(after).join(events, begins, isouter=True).where(events.c.position.is_(None))
-    return statement if upto is None else statement.where(tuple_(literal(upto[0]), literal(upto[1])) >= _NAME)
-
-
-def _empty_stream(row: Sequence[Any]) -> Problem:
-    message = "it is listed in tool_call_streams, but has no first event"
-    return Problem(kind="stream", message=message, key=row[1], user_id=tenant_of(row[0]))
+    message = f"it has no events: the log has no stream {row[0]}"
+    return Problem(kind="row", message=message, key=row[_KEY], user_id=tenant_of(row[_TENANT]))

@@ -12,7 +12,7 @@ from msgspec.structs import force_setattr, replace
 
 from events.codec import Codec, encode_json
 from events.errors import TransitionRejected
-from events.transitions import advance, kind_of
+from events.transitions import Attempt, advance, kind_of
 from events.types import (
     Approved,
     Confirmed,
@@ -41,7 +41,50 @@ def fold_row(row: AttemptRow | None, recorded: Recorded[ToolEvent]) -> AttemptRo
         if not isinstance(event, Proposed):
             raise TransitionRejected(recorded.key, kind_of(event), "not there yet")
         return _begun(recorded, event)
-    after = advance(row.attempt, event)
+    return _said(_moved(row, advance(row.attempt, event), recorded), event)
+
+
+def _begun(recorded: Recorded[ToolEvent], event: Proposed) -> AttemptRow:
+    # By place: by name, so many fields take ten times as long, and every call of a log comes through here.
+    return AttemptRow(
+        recorded.position,
+        recorded.user_id,
+        recorded.key,
+        event.call_id,
+        event.message_id,
+        event.run_id,
+        event.tool_id,
+        event.tool_name,
+        event.action_name,
+        event.arguments,
+        event.digest,
+        "proposed",  # status
+        "open",  # gate
+        None,  # pause_type
+        None,  # rule
+        None,  # expires_at
+        None,  # result_status
+        None,  # result
+        None,  # error
+        None,  # artifact_id
+        event.worker,
+        event.headless,
+        event.conversation_id,
+        event.agent_id,
+        event.llm_name,
+        event.effect,
+        event.idempotent,
+        event.fingerprint,
+        event.late,
+        event.traceparent,
+        recorded.recorded_at,  # proposed_at
+        recorded.recorded_at,  # updated_at
+        1,  # version
+        recorded.position,
+    )
+
+
+def _moved(row: AttemptRow, after: Attempt, recorded: Recorded[ToolEvent]) -> AttemptRow:
     return replace(
         row,
         status=after.status,
@@ -51,81 +94,40 @@ def fold_row(row: AttemptRow | None, recorded: Recorded[ToolEvent]) -> AttemptRo
         updated_at=recorded.recorded_at,
         version=after.version,
         position=recorded.position,
-        **_said(row, event),
     )
 
 
-def _begun(recorded: Recorded[ToolEvent], event: Proposed) -> AttemptRow:
-    return AttemptRow(
-        stream=recorded.position,
-        user_id=recorded.user_id,
-        key=recorded.key,
-        call_id=event.call_id,
-        message_id=event.message_id,
-        run_id=event.run_id,
-        tool_id=event.tool_id,
-        tool_name=event.tool_name,
-        action_name=event.action_name,
-        arguments=event.arguments,
-        digest=event.digest,
-        status="proposed",
-        gate="open",
-        pause_type=None,
-        rule=None,
-        expires_at=None,
-        result_status=None,
-        result=None,
-        error=None,
-        artifact_id=None,
-        worker=event.worker,
-        headless=event.headless,
-        conversation_id=event.conversation_id,
-        agent_id=event.agent_id,
-        llm_name=event.llm_name,
-        effect=event.effect,
-        idempotent=event.idempotent,
-        fingerprint=event.fingerprint,
-        late=event.late,
-        traceparent=event.traceparent,
-        proposed_at=recorded.recorded_at,
-        updated_at=recorded.recorded_at,
-        version=1,
-        position=recorded.position,
-    )
-
-
-def _said(row: AttemptRow, event: ToolEvent) -> dict[str, Any]:
-    """Return what the event says besides its transition."""
+def _said(row: AttemptRow, event: ToolEvent) -> AttemptRow:
+    """Return the row with what the event says besides its transition."""
     match event:
-        case Executed():
-            return {
-                "result_status": event.status,
-                "result": event.result,
-                "artifact_id": event.artifact_id,
-                "rule": _rule(row, event),
-            }
-        case Failed():
-            return {"error": event.message, "rule": _rule(row, event)}
-        case Denied():
-            return {"error": f"{event.reason}: {event.message}", "rule": _rule(row, event)}
-        case Paused():
-            return {
-                "fingerprint": event.new_fingerprint or row.fingerprint,
-                "rule": _rule(row, event),
-                "expires_at": event.expires_at,
-            }
+        case Executed(rule=rule):
+            return replace(
+                row,
+                result_status=event.status,
+                result=event.result,
+                artifact_id=event.artifact_id,
+                rule=row.rule if rule is None else rule,
+            )
+        case Failed(rule=rule):
+            return replace(row, error=event.message, rule=row.rule if rule is None else rule)
+        case Denied(rule=rule):
+            said = f"{event.reason}: {event.message}"
+            return replace(row, error=said, rule=row.rule if rule is None else rule)
+        case Paused(rule=rule):
+            return replace(
+                row,
+                fingerprint=event.new_fingerprint or row.fingerprint,
+                rule=row.rule if rule is None else rule,
+                expires_at=event.expires_at,
+            )
         case Approved(arguments=msgspec.UnsetType()):
-            return {"expires_at": None}
+            return replace(row, expires_at=None)
         case Approved():
-            return {"expires_at": None, "arguments": event.arguments}
+            return replace(row, expires_at=None, arguments=event.arguments)
         case Resumed():
-            return {"expires_at": None, "worker": event.worker}
+            return replace(row, expires_at=None, worker=event.worker)
         case _:
-            return {}
-
-
-def _rule(row: AttemptRow, event: Paused | Denied | Executed | Failed) -> str | None:
-    return row.rule if event.rule is None else event.rule
+            return row
 
 
 class _ProposedText(Proposed, frozen=True, kw_only=True, tag="proposed"):

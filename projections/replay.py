@@ -32,6 +32,7 @@ _CHECKPOINT = f"rebuild:{attempts.name}"
 _WINDOW = 1000
 _ROUNDS = 20
 _TRIES = 10
+_TOGETHER = 250
 
 
 class Replay:
@@ -90,8 +91,12 @@ class Replay:
         """Write folded rows; of calls that this release knows only in part, the live row is kept."""
         self._require_ours(connection)
         rows = [bound_values(fold.row, self.store.dialect) for fold in folds if fold.whole and fold.row is not None]
-        for columns, values in given_columns(rows, self.store.dialect).items():
-            connection.exec_driver_sql(_upsert(self.store.dialect, columns), values)
+        if self.store.dialect == "sqlite":
+            for start in range(0, len(rows), _TOGETHER):
+                columns, values = given_columns(rows[start : start + _TOGETHER])
+                connection.exec_driver_sql(_insert(columns, len(values) // len(columns)), tuple(values))
+        elif rows:
+            connection.exec_driver_sql(_UPSERT, rows)
         for fold in folds:
             if not fold.whole:
                 connection.exec_driver_sql(_keep(self.store.dialect), (fold.stream,))
@@ -191,10 +196,11 @@ def _start(head: int, dialect: str) -> Any:
     return started.on_conflict_do_nothing()
 
 
-def _upsert(dialect: str, columns: Sequence[str]) -> str:
-    marks = ", ".join("?" if dialect == "sqlite" else f"${number}" for number in range(1, len(columns) + 1))
+def _insert(columns: Sequence[str], rows: int) -> str:
+    # One statement for many rows: each step of SQLite's driver gives up the interpreter, and waits to have it back.
+    row = f"({', '.join('?' * len(columns))})"
     # A column that is not given is NULL in the row that is there, too: ``excluded`` has it so.
-    return f"INSERT INTO {SHADOW} ({', '.join(columns)}) VALUES ({marks}) {_newer()}"  # noqa: S608
+    return f"INSERT INTO {SHADOW} ({', '.join(columns)}) VALUES {', '.join([row] * rows)} {_newer()}"  # noqa: S608
 
 
 def _keep(dialect: str) -> str:
@@ -207,3 +213,9 @@ def _keep(dialect: str) -> str:
 def _newer() -> str:
     sets = ", ".join(f"{name} = excluded.{name}" for name in COLUMN_NAMES if name != "stream")
     return f"ON CONFLICT (stream) DO UPDATE SET {sets} WHERE excluded.version > {SHADOW}.version"
+
+
+_UPSERT = (
+    f"INSERT INTO {SHADOW} ({', '.join(COLUMN_NAMES)}) "  # noqa: S608
+    f"VALUES ({', '.join(f'${number}' for number in range(1, len(COLUMN_NAMES) + 1))}) {_newer()}"
+)

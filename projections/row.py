@@ -17,7 +17,7 @@ __all__ = ("AttemptRow",)
 _DUPLICATE = re.compile(r"(#\d+)?~d\d+")
 
 
-class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AttemptRow(msgspec.Struct, frozen=True, gc=False):
     """The state of one call, column by column; ``arguments`` and ``result`` are JSON content.
 
     ``stream`` is the log's number of the stream, ``version`` how many events it has, ``position`` that of the last one.

@@ -53,8 +53,9 @@ class StreamFold:
         self.version = self.last = self.unknown = 0
         # Neither can occur in a log, so the first record is always placed.
         self.tenant = self.key = "\0"
-        self.problems: list[Problem] = []
-        self.payloads: list[Executed] = []
+        # Tuples: a stream seldom has any of them, and two empty lists for each of a page cost more than its fold.
+        self.problems: tuple[Problem, ...] = ()
+        self.payloads: tuple[Executed, ...] = ()
 
     def add(self, record: Record) -> None:
         """Take the next record in."""
@@ -107,11 +108,11 @@ class StreamFold:
             self._fail("transition", str(error), self.last)
             return
         if isinstance(event, Executed) and event.result_digest is not None:
-            self.payloads.append(event)
+            self.payloads += (event,)
 
     def _fail(self, kind: ProblemKind, message: str, position: int) -> None:
         self.whole = False
-        self.problems.append(self.problem(kind, message, position))
+        self.problems += (self.problem(kind, message, position),)
 
     def problem(self, kind: ProblemKind, message: str, position: int | None = None) -> Problem:
         """Return a problem of this stream."""

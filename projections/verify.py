@@ -34,8 +34,7 @@ async def verify(
     state = resume or Resume(head=await log.head())
     run = Comparison(log, state, progress or _ignore, checkpoint or _ignore)
     await run.check_seals()
-    await run.compare_streams()
-    await run.check_numbers()
+    await run.compare()
     return await run.report()
 
 
