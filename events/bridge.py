@@ -37,6 +37,7 @@ class Bridge:
 
     def __init__(self, portal: BlockingPortal | None, stack: ExitStack) -> None:
         self._portal = portal
+        self._loop = None if portal is None else portal.call(asyncio.get_running_loop)
         self._stack = stack
 
     def __repr__(self) -> str:
@@ -55,8 +56,10 @@ class Bridge:
         ``Task.cancel`` might reach is run by ``persistence.run_to_end``.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
+        if self._loop is not None:
+            return await _cross(self._loop, function, *args)
         with anyio.CancelScope(shield=True):
-            return await self.call(function, *args)
+            return await function(*args)
         raise AssertionError("a shielded scope swallows nothing")
 
     async def aclose(self) -> None:
@@ -64,6 +67,37 @@ class Bridge:
         if self._portal is not None:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._stack.close)
+
+
+async def _cross(loop: asyncio.AbstractEventLoop, function: Callable[[Unpack[Args]], Awaitable[T]], *args: *Args) -> T:
+    """Await ``function(*args)`` on another thread's loop, from trio, whatever cancels the caller.
+
+    A bare task and two wake-ups: the portal's way takes twice as long, and every append comes this way.
+    """
+    from sniffio import current_async_library_cvar
+    from trio import lowlevel
+
+    token, waiting = lowlevel.current_trio_token(), lowlevel.current_task()
+    tasks: list[asyncio.Task[T]] = []
+
+    async def run() -> T:
+        # The caller's context came along, and with it the name of the caller's loop.
+        current_async_library_cvar.set("asyncio")
+        return await function(*args)
+
+    def wake(_: asyncio.Task[T]) -> None:
+        token.run_sync_soon(lowlevel.reschedule, waiting)
+
+    def begin() -> None:
+        task = loop.create_task(run())
+        tasks.append(task)
+        task.add_done_callback(wake)
+
+    loop.call_soon_threadsafe(begin)
+    await lowlevel.wait_task_rescheduled(lambda _: lowlevel.Abort.FAILED)
+    if tasks[0].cancelled():
+        raise RuntimeError("the bridge was closed while it was in use")
+    return tasks[0].result()
 
 
 async def open_bridge() -> Bridge:
