@@ -14,11 +14,13 @@ from engine.call import ToolCall
 from engine.context import CallContext
 from engine.contract import Tool
 from engine.guards import ResultGuard
+from engine.rounds import RoundStatistics
 from engine.rows import ToolRow
 from engine.rules import Rules
 from engine.runtime import Runtime
 from engine.schemas import Prepared
 from engine.settings import Settings
+from engine.stuck import ReconcileReport
 from events.log import EventLog, LogStatistics
 from events.types import Approved, Denied, Executed, Failed, Paused, Proposed
 from projections.row import AttemptRow
@@ -27,10 +29,12 @@ __all__ = ("Engine", "EngineOpening", "EngineStatistics")
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """A snapshot: the worker's id, and what its log has done."""
+    """A snapshot: the worker's id, what its log has done, calls in flight, and what its reconciliations came to."""
 
     worker: str
     log: LogStatistics
+    in_flight: int
+    reconciled: RoundStatistics
 
 
 class Engine:
@@ -75,7 +79,10 @@ class Engine:
 
     def statistics(self) -> EngineStatistics:
         """Return a snapshot."""
-        return EngineStatistics(self._runtime.worker, self._runtime.log.statistics())
+        runtime = self._runtime
+        return EngineStatistics(
+            runtime.worker, runtime.log.statistics(), len(runtime.flights), runtime.rounds.statistics()
+        )
 
     async def prepare_tools_for_llm(
         self, context: CallContext, family: str = "openai", *, strict: bool = False
@@ -230,6 +237,24 @@ class Engine:
         from projections.rows import read_attempt
 
         return await read_attempt(self._runtime.log, key, user_id)
+
+    async def reconcile(self, dry_run: bool = False) -> ReconcileReport:
+        """Find what is stuck, of every tenant, close what is safe to close, and return what was found.
+
+        Calls whose worker is gone become Failed(orphaned), calls past their deadline Denied(expired) or
+        Failed(timeout); each by an append of its own, so that of several reconciliations at once exactly one closes it.
+        Calls approved and not run, or not confirmed, are reported. A call that a live worker runs is left alone, and
+        nobody is taken for dead before this engine has renewed its own lease without a gap for one lease period:
+        those calls are ``held``, for ``steady_in`` seconds more.
+
+        The report is for operators: it names calls of every tenant.
+
+        :param dry_run: append nothing
+        :raises LogUnavailable: if the database cannot be read or written; what was closed is closed
+        """
+        from engine.reconcile import reconcile
+
+        return await reconcile(self._runtime, dry_run)
 
 
 class EngineOpening:

@@ -11,6 +11,7 @@ from engine.guards import ResultGuard
 from engine.journal import Journal
 from engine.last_appends import LastAppends
 from engine.loading import Instances
+from engine.rounds import Rounds
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.settings import Settings
@@ -36,6 +37,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     checker: ArgumentChecker
     rulebook: Rulebook
     runner: ToolRunner
+    rounds: Rounds
     last_appends: LastAppends
     flights: Flights
     guards: tuple[ResultGuard, ...]

@@ -24,6 +24,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     :ivar decide_within: seconds a call waits for a person's approval, and for its run after that; None: for ever
     :ivar answer_within: seconds a call waits for its client's result, or for input; None: for ever
     :ivar parallel: calls of one turn that run at once in ``execute_all``
+    :ivar resume_within: seconds for which an idempotent call whose worker is gone is left to a takeover
+    :ivar report_after: seconds after which a call is reported that was approved and not run, or not confirmed
     """
 
     preview: int = 2000
@@ -37,6 +39,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     decide_within: float | None = 604_800.0
     answer_within: float | None = 604_800.0
     parallel: int = 8
+    resume_within: float = 3600.0
+    report_after: float = 3600.0
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +48,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     :ivar on_journal_failure: what happens to a call whose proposal cannot be written; only ``refuse`` in this release
     :ivar tools_path: folders searched for tools besides the built-in one
+    :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
     """
 
     on_journal_failure: Literal["refuse"] = "refuse"
     tools_path: tuple[Path, ...] = ()
     limits: Limits = Limits()
     seal_interval: float = 10.0
+    reconcile_interval: float | None = 60.0

@@ -1,8 +1,9 @@
-"""Starting and stopping an engine: the log, the lease, and the two things that go on in the background."""
+"""Starting and stopping an engine: the log, the lease, and what goes on in the background."""
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -16,9 +17,11 @@ from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
 from engine.last_appends import LastAppends
-from engine.lease import Lease
+from engine.lease import Lease, database_time
 from engine.loading import Instances
 from engine.migration import ENGINE_CHAIN
+from engine.reconcile import reconcile_forever
+from engine.rounds import Rounds
 from engine.rows import ToolRow
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
@@ -45,7 +48,7 @@ _log = logging.getLogger("calljournal.engine")
 
 
 class Running:
-    """An engine's background: its heartbeat, its sealer, and the last appends of calls that nobody waits for."""
+    """An engine's background: heartbeat, sealer, reconciler, and the last appends of calls that nobody waits for."""
 
     def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup) -> None:
         self._runtime = runtime
@@ -100,17 +103,18 @@ async def start(
     except BaseException:
         await run_to_end(log.aclose)
         raise
-    runtime = _runtime(
-        log, lease.worker, toolsets, LastAppends(tasks, settings.limits.cleanup), guards, settings, telemetry
-    )
+    telemetry.queued = lambda: log.statistics().writer.waiting
+    runtime = _runtime(log, lease, toolsets, LastAppends(tasks, settings.limits.cleanup), guards, settings, telemetry)
     tasks.start_soon(lease.heartbeat)
     tasks.start_soon(_keep_sealed, log, settings.seal_interval)
+    if settings.reconcile_interval is not None:
+        tasks.start_soon(reconcile_forever, runtime, settings.reconcile_interval)
     return runtime, Running(runtime, lease, tasks)
 
 
 def _runtime(
     log: EventLog,
-    worker: str,
+    lease: Lease,
     toolsets: Toolsets,
     last_appends: LastAppends,
     guards: tuple[ResultGuard, ...],
@@ -121,13 +125,14 @@ def _runtime(
     return Runtime(
         log=log,
         journal=journal,
-        worker=worker,
+        worker=lease.worker,
         toolsets=toolsets,
         conversations=Conversations(log),
         instances=Instances(),
         checker=ArgumentChecker(),
         rulebook=Rulebook(log.store),
         runner=ToolRunner(settings.limits),
+        rounds=Rounds(lease, partial(database_time, log.store)),
         last_appends=last_appends,
         flights=Flights(journal, last_appends, telemetry),
         guards=guards,

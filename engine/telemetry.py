@@ -6,9 +6,10 @@ leak into the consumer. Without an SDK configured nothing is made for nobody to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 from opentelemetry import context as contexts
@@ -17,6 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from engine.stuck import StuckCounts, StuckKind
 from events.transitions import kind_of
 from events.types import Denied, Executed, Failed, Paused, Proposed, ToolEvent
 
@@ -118,9 +120,13 @@ class _Audience:
 
 
 class Telemetry:
-    """The engine's instruments."""
+    """The engine's instruments.
+
+    :ivar queued: gives how many appends wait for the log's writer
+    """
 
     def __init__(self) -> None:
+        self.queued: Callable[[], int] = int
         self._audience = _Audience()
         self._tracer = trace.get_tracer(_SCOPE)
         self._propagator = TraceContextTextMapPropagator()
@@ -131,6 +137,17 @@ class Telemetry:
         self._append_duration = meter.create_histogram("calljournal.append.duration", unit="s")
         self._batch_size = meter.create_histogram("calljournal.append.batch_size")
         self._conflicts = meter.create_counter("calljournal.append.conflicts")
+        self._queue = meter.create_up_down_counter("calljournal.queue.depth")
+        self._queue_told = 0
+        self._stuck = meter.create_gauge("calljournal.stuck")
+        self._pending = meter.create_gauge("calljournal.pending_approvals")
+        self._lag = meter.create_gauge("calljournal.projection.lag", unit="{event}")
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens, as of the last look."""
+        self._audience.look()
+        return self._audience.there
 
     def caller(self) -> Caller:
         """Return the trace that is current now."""
@@ -204,6 +221,25 @@ class Telemetry:
         self._batch_size.record(size)
         if refused:
             self._conflicts.add(refused)
+        if self._audience.there:
+            # What has changed, so that the engines of one process add up.
+            queued = self.queued()
+            self._queue.add(queued - self._queue_told)
+            self._queue_told = queued
+
+    def stuck(self, counts: StuckCounts) -> None:
+        """Note how many calls the last reconciliation found, of each kind, those that it closed included."""
+        for kind in get_args(StuckKind):
+            status = "executed" if kind == "unconfirmed" else "proposed"
+            self._stuck.set(getattr(counts, kind), {"status": status, "outcome": kind})
+
+    def pending(self, approvals: int) -> None:
+        """Note how many calls wait for a person."""
+        self._pending.set(approvals)
+
+    def lag(self, reader: str, events: int) -> None:
+        """Note how many positions a read model, or another named subscription, has before it."""
+        self._lag.set(events, {"projection": reader})
 
 
 def _attributes(proposed: Proposed) -> dict[str, Any]:
