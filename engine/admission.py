@@ -18,7 +18,7 @@ from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.telemetry import Caller
 from events.errors import Conflict
-from events.types import Proposed, StreamEvent
+from events.types import Denied, Failed, Paused, Proposed, StreamEvent
 
 __all__ = ("admit", "admit_again")
 
@@ -54,7 +54,7 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     verdict = Refusal("orphaned", _NOT_AGAIN) if taken_over else decision
     event = verdict_event(proposed, verdict, runtime.settings.limits)
     try:
-        stopped: StreamEvent = await runtime.journal.close(proposed, event, flight.version)
+        stopped: StreamEvent = await _closed(runtime, flight, event)
     except Conflict:
         *_, stopped = await recorded_events(runtime.log, proposed.key, proposed.user_id)
         if isinstance(stopped, Proposed):
@@ -62,6 +62,12 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     flight.settled = True
     runtime.telemetry.not_run(proposed, stopped, caller, began)
     return stopped
+
+
+async def _closed(runtime: Runtime, flight: Flight, event: Failed | Paused | Denied) -> StreamEvent:
+    if isinstance(event, Paused):
+        return await runtime.journal.close(flight.proposed, event, flight.version)
+    return await runtime.endings.append(flight.proposed, event, flight.version)
 
 
 async def _asked(runtime: Runtime, proposal: Proposal, question: GateQuestion) -> GateQuestion:

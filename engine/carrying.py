@@ -33,8 +33,9 @@ async def carry_out(
 
     :raises LogUnavailable: if the event cannot be written
     """
-    # Of what was claimed, the gate has been asked before the claim.
-    stopped = await admit(runtime, flight, proposal, caller) if flight.claim is None else None
+    # Of what was claimed, or spooled, the gate has been asked before.
+    asked = flight.claim is not None or flight.spooled
+    stopped = None if asked else await admit(runtime, flight, proposal, caller)
     return Carried(stopped) if stopped is not None else await run_tool(runtime, flight, proposal, context, caller)
 
 

@@ -25,7 +25,7 @@ from engine.recorded import recorded_since
 from engine.results import Finished, finish, finish_quickly, finish_result, looked_through
 from engine.running import Broke, Returned, comes_from_outside, describe_exception
 from engine.runtime import Runtime
-from events.errors import Conflict
+from events.errors import Conflict, LogUnavailable
 from events.persistence import run_to_end
 from events.types import Executed, Failed, Paused, Proposed, StreamEvent
 
@@ -35,6 +35,10 @@ _HOOK_TIME: Final = 10.0
 """Seconds a tool may take to name what it made."""
 
 _NO_ANSWER: Final = "The tool asks for input, and nobody watches this run who could give it; it may have had an effect."
+
+_NO_WAITING: Final = (
+    "The tool asks for input, and while the journal is away its call cannot wait for it; it may have had an effect."
+)
 
 T = TypeVar("T")
 
@@ -142,6 +146,8 @@ async def _append(
     flight.settled = True
     if flight.rule is not None and not isinstance(outcome, Paused):
         outcome = replace(outcome, rule=flight.rule)
+    if flight.spooled and isinstance(outcome, Paused):
+        outcome = failed(flight.proposed, "exception", _NO_WAITING)
     try:
         return await _settle(runtime, flight, outcome, encoded)
     except anyio.get_cancelled_exc_class():
@@ -158,16 +164,44 @@ async def _settle(
 ) -> StreamEvent:
     proposed = flight.proposed
     event: StreamEvent
-    try:
-        event = await runtime.journal.close(proposed, outcome, flight.version, encoded)
-    except Conflict:
-        if not isinstance(outcome, Paused):
-            await runtime.journal.keep_late(proposed, outcome)
-        recorded = await recorded_since(runtime.log, proposed, flight.version)
-        if recorded is None:
-            raise
-        event = recorded
+    if flight.spooled:
+        assert not isinstance(outcome, Paused)
+        event = await runtime.endings.spool(proposed, outcome, 0)
+    else:
+        try:
+            event = await runtime.journal.close(proposed, outcome, flight.version, encoded)
+        except LogUnavailable as outage:
+            event = await _keep(runtime, flight, outcome, outage)
+        except Conflict as conflict:
+            event = await _closed_by_another(runtime, flight, outcome, conflict)
     if flight.span is not None:
         flight.span.outcome(event)
         runtime.telemetry.ran(event, flight.span.duration)
     return event
+
+
+async def _closed_by_another(
+    runtime: Runtime, flight: Flight, outcome: Executed | Failed | Paused, conflict: Conflict
+) -> StreamEvent:
+    """Keep an outcome that came too late, and return what is recorded."""
+    try:
+        if not isinstance(outcome, Paused):
+            await runtime.journal.keep_late(flight.proposed, outcome)
+        recorded = await recorded_since(runtime.log, flight.proposed, flight.version)
+    except LogUnavailable as outage:
+        if not isinstance(outcome, Paused):
+            await runtime.endings.spool(flight.proposed, outcome, flight.version, outage)
+        raise
+    if recorded is None:
+        raise conflict
+    return recorded
+
+
+async def _keep(
+    runtime: Runtime, flight: Flight, outcome: Executed | Failed | Paused, outage: LogUnavailable
+) -> StreamEvent:
+    """Spool an outcome. A pause cannot be: then the call is closed as any that breaks off."""
+    if isinstance(outcome, Paused):
+        flight.settled = False
+        raise outage
+    return await runtime.endings.spool(flight.proposed, outcome, flight.version, outage)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections import deque
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
+from engine.endings import Endings
 from engine.journal import Journal
 from engine.last_appends import LastAppends
 from engine.outcomes import failed
 from engine.running import describe_exception
 from engine.telemetry import CallSpan, Telemetry
-from events.errors import Conflict, JournalError
+from events.errors import Conflict, JournalError, LogUnavailable
 from events.types import FailureKind, Proposed, Resumed
 
 __all__ = ("Flight", "Flights")
 
 _log = logging.getLogger("calljournal.execution")
+_REMEMBERED: Final = 4096
+"""Calls whose end is remembered by name."""
+
 _MAY_HAVE_RUN = "it may have had its effect"
 _NOT_RUN = "its tool was not run"
 
@@ -33,6 +38,7 @@ class Flight:
     :ivar request: what its tool asked for, and ``answer`` what came back
     :ivar rule: the operator's rule that allowed it
     :ivar started: the tool has been called
+    :ivar spooled: its proposal is in the spool: so is everything that follows it
     :ivar span: its span, once it may run
     """
 
@@ -50,6 +56,7 @@ class Flight:
         self.answer: Any | msgspec.UnsetType = msgspec.UNSET
         self.settled = False
         self.started = False
+        self.spooled = False
 
     def claimed(self, claim: Resumed, proposed: Proposed, version: int) -> None:
         """Note that the call is to be this engine's by this claim, which will be its stream's last event."""
@@ -68,11 +75,13 @@ class Flight:
 class Flights:
     """The calls that are in flight in one engine."""
 
-    def __init__(self, journal: Journal, last_appends: LastAppends, telemetry: Telemetry) -> None:
+    def __init__(self, journal: Journal, endings: Endings, last_appends: LastAppends, telemetry: Telemetry) -> None:
         self._journal = journal
+        self._endings = endings
         self._last_appends = last_appends
         self._telemetry = telemetry
         self._open: set[Flight] = set()
+        self._ended: deque[tuple[str | None, str, str]] = deque(maxlen=_REMEMBERED)
 
     def __repr__(self) -> str:
         return f"<Flights {len(self._open)}>"
@@ -86,17 +95,28 @@ class Flights:
         self._open.add(flight)
         return flight
 
-    def another(self, flight: Flight) -> bool:
-        """Return whether this engine has, besides this flight, one under the same key that has not ended."""
-        key, user_id = flight.proposed.key, flight.proposed.user_id
-        return any(
-            other is not flight and other.proposed.key == key and other.proposed.user_id == user_id
-            for other in self._open
-        )
+    def another(self, flight: Flight, key: str | None = None) -> Flight | None:
+        """Return a flight that has not ended and that this engine has, besides this one, under a key: else its own."""
+        key, user_id = key or flight.proposed.key, flight.proposed.user_id
+        for other in self._open:
+            if other is not flight and other.proposed.key == key and other.proposed.user_id == user_id:
+                return other
+        return None
+
+    def ended(self, proposed: Proposed) -> bool:
+        """Tell whether the same call ended in this engine not long ago: all there is to go by without a log."""
+        return (proposed.user_id, proposed.key, proposed.digest) in self._ended
+
+    def forget(self, flight: Flight) -> None:
+        """Forget a flight whose call never came to be."""
+        self._open.discard(flight)
 
     def end(self, flight: Flight) -> None:
-        """Forget a flight that has ended."""
-        self._open.discard(flight)
+        """Forget a flight that has ended, but for its name."""
+        if flight in self._open:
+            self._open.remove(flight)
+            proposed = flight.proposed
+            self._ended.append((proposed.user_id, proposed.key, proposed.digest))
         if flight.span is not None:
             flight.span.end()
 
@@ -128,12 +148,18 @@ class Flights:
 
     async def _close(self, flight: Flight, kind: FailureKind, message: str) -> None:
         event = replace(failed(flight.proposed, kind, message), rule=flight.rule)
-        # The key may be another call's: then this one never came to be, and there is nothing to close.
-        if await self._journal.version(flight.proposed, flight.claim) != flight.version:
+        if flight.spooled:
+            await self._endings.spool(flight.proposed, event, 0, told=False)
             return
         try:
+            # The key may be another call's: then this one never came to be, and there is nothing to close.
+            if await self._journal.version(flight.proposed, flight.claim) != flight.version:
+                return
             closed = await self._journal.close(flight.proposed, event, flight.version)
         except Conflict:
+            return
+        except LogUnavailable as outage:
+            await self._endings.spool(flight.proposed, event, flight.version, outage, told=False)
             return
         if flight.span is not None:
             flight.span.outcome(closed)

@@ -8,12 +8,13 @@ from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
+from engine.spool_entry import Late
 from events.errors import Conflict, VersionConflict
 from events.keys import new_id
 from events.log import Append, EventLog
 from events.types import Confirmed, Denied, Executed, Failed, LateOutcome, Paused, Proposed, StreamEvent, ToolEvent
 
-__all__ = ("Journal",)
+__all__ = ("Journal", "with_confirmation")
 
 _BESIDE: Final = UUID("0b3a7c52-7f0e-4d5e-9d0a-5c1f6f2e8a41")
 
@@ -28,9 +29,13 @@ class Journal:
     :param observe: is told of every event that was appended
     """
 
-    def __init__(self, log: EventLog, observe: Callable[[ToolEvent], None] = lambda _event: None) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        observe: Callable[[ToolEvent], None] = lambda _event: None,
+    ) -> None:
         self._log = log
-        self._observe = observe
+        self._observe = self._observer = observe
 
     def __repr__(self) -> str:
         return f"<Journal of {self._log!r}>"
@@ -76,6 +81,19 @@ class Journal:
         event = appended[0]
         assert isinstance(event, _CLOSING)
         return event
+
+    def when_appended(self, tell: Callable[[], None] | None) -> None:
+        """Have somebody told of every append that succeeds; None: nobody any more, which costs an append nothing."""
+        observe = self._observer
+        if tell is None:
+            self._observe = observe
+            return
+
+        def observed(event: ToolEvent) -> None:
+            observe(event)
+            tell()
+
+        self._observe = observed
 
     async def orphan(self, proposed: Proposed, outcome: Failed, version: int, worker: str) -> Failed:
         """Append the end of a call whose worker is gone.
@@ -133,11 +151,8 @@ class Journal:
         :raises LogUnavailable: if it cannot be written
         """
         late_proposed, late_executed = replace(proposed, late=True), replace(executed, late=True)
-        events: list[ToolEvent] = [late_executed]
-        if proposed.message_id is None:
-            events.append(_confirmation(late_executed, _id_beside(late_executed)))
         try:
-            await self.open(late_proposed, *events)
+            await self.open(late_proposed, *with_confirmation(late_proposed, late_executed))
         except VersionConflict:
             version = await self.version(proposed)
             return version is not None and await self._mark(proposed, late_executed, version)
@@ -164,7 +179,7 @@ class Journal:
             return None
         return records[-1].version
 
-    async def keep_late(self, proposed: Proposed, outcome: Executed | Failed) -> None:
+    async def keep_late(self, proposed: Proposed, outcome: Late) -> None:
         """Append an outcome that its attempt cannot take any more, as LateOutcome; no status changes.
 
         The outcome's own id is the event's, so that saying it again changes nothing.
@@ -193,6 +208,13 @@ class Journal:
         for (record,) in await self._log.append_many(appends):
             self._observe(record.event)
         return len(appends)
+
+
+def with_confirmation(proposed: Proposed, outcome: ToolEvent) -> list[ToolEvent]:
+    """Return an outcome, with its Confirmed if it is an Executed that no message waits for."""
+    if isinstance(outcome, Executed) and proposed.message_id is None:
+        return [outcome, _confirmation(outcome, _id_beside(outcome))]
+    return [outcome]
 
 
 def _confirmation(event: ToolEvent, event_id: str) -> Confirmed:

@@ -50,6 +50,7 @@ class Policy:
         ordered = sorted(rules, key=_place)
         self._written = tuple([_Compiled(rule) for rule in ordered if rule.decision is None])
         self._granted = tuple([_Compiled(rule) for rule in ordered if rule.decision is not None])
+        self._allows = True
 
     def __repr__(self) -> str:
         return f"<Policy {len(self._written)} rules, {len(self._granted)} granted>"
@@ -57,16 +58,22 @@ class Policy:
     def __bool__(self) -> bool:
         return bool(self._written or self._granted)
 
+    def without_allowances(self) -> Policy:
+        """Return what is left where no rule may open anything: those that ask or deny, and what cannot be told."""
+        left = Policy()
+        left._written, left._granted, left._allows = self._written, self._granted, False
+        return left
+
     def decide(self, question: PolicyQuestion) -> Ruling | None:
         """Return what the first rule that matches says; None: no rule speaks of this call.
 
         A rule whose predicate cannot be told asks, and no allowance answers that. What decisions granted never opens a
         denial: it answers an asking rule, or a call no rule speaks of.
         """
-        ruling = _first(self._written, question)
+        ruling = _first(self._written, question, self._allows)
         if ruling is not None and (ruling.effect != "ask" or ruling.forced):
             return ruling
-        return _first(self._granted, question) or ruling
+        return _first(self._granted, question, self._allows) or ruling
 
 
 def decide_policy(rules: Sequence[Rule], question: PolicyQuestion) -> Ruling | None:
@@ -133,10 +140,10 @@ class _Compiled:
         return True
 
 
-def _first(compiled: Sequence[_Compiled], question: PolicyQuestion) -> Ruling | None:
+def _first(compiled: Sequence[_Compiled], question: PolicyQuestion, allows: bool) -> Ruling | None:
     for entry in compiled:
         ruling = entry.ruling(question)
-        if ruling is not None:
+        if ruling is not None and (allows or ruling.effect != "allow"):
             return ruling
     return None
 

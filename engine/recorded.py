@@ -5,7 +5,7 @@ from __future__ import annotations
 from events.log import EventLog
 from events.types import Denied, Executed, Failed, Paused, Proposed, StreamEvent
 
-__all__ = ("recorded_events", "recorded_since")
+__all__ = ("recorded_events", "recorded_opening", "recorded_since")
 
 
 async def recorded_events(log: EventLog, key: str, user_id: str | None) -> list[StreamEvent]:
@@ -44,3 +44,13 @@ async def recorded_since(log: EventLog, proposed: Proposed, version: int) -> Str
             case _:
                 pass
     return None
+
+
+async def recorded_opening(log: EventLog, key: str, user_id: str | None) -> Proposed | None:
+    """Return the proposal that a stream begins with; None where the tenant has no such stream.
+
+    :raises LogUnavailable: if the log cannot be read
+    """
+    # To its end: a generator that is left half-way would be finished by the garbage collector.
+    stream = [record.event async for record in log.read_stream(key, user_id=user_id)]
+    return stream[0] if stream and isinstance(stream[0], Proposed) else None

@@ -34,6 +34,7 @@ class Rulebook:
     def __init__(self, store: Store, clock: Callable[[], datetime] | None = None) -> None:
         self._store = store
         self._known: dict[str, _Known] = {}
+        self._began: int | None = None
         self.now = clock or _utc_now
 
     def __repr__(self) -> str:
@@ -43,6 +44,29 @@ class Rulebook:
         """Return what was last read of a tenant's rules; it may be old, or nothing."""
         known = self._known.get(tenant_column(user_id))
         return NO_POLICY if known is None else known.policy
+
+    async def begin(self) -> None:
+        """Note whether there are any rules, for an outage before the first call.
+
+        :raises LogUnavailable: if the database cannot be read
+        """
+        if self._store.dialect != "null":
+            from engine.rule_store import read_epoch
+
+            self._began = await read_epoch(self._store)
+
+    def last_known(self, user_id: str | None) -> Policy | None:
+        """Return a tenant's rules as they were last known to be, without reading; None: they never were known.
+
+        They are not known where they changed after they were last read.
+        """
+        if self._began is None:
+            return None
+        epoch = max(self._began, self._store.epoch)
+        known = self._known.get(tenant_column(user_id))
+        if epoch == 0:
+            return NO_POLICY
+        return known.policy if known is not None and known.epoch >= epoch else None
 
     async def as_written(self, user_id: str | None) -> Policy:
         """Return the rules as of the caller's last append, or newer ones; reads only where they have changed.

@@ -6,6 +6,7 @@ import msgspec
 
 from engine.arguments import ArgumentChecker
 from engine.conversations import Conversations
+from engine.endings import Endings
 from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
@@ -15,6 +16,7 @@ from engine.rounds import Rounds
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.settings import Settings
+from engine.spool import Spool
 from engine.telemetry import Telemetry
 from engine.toolsets import Toolsets
 from events.log import EventLog
@@ -26,10 +28,12 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one open engine.
 
     :ivar worker: the engine's id in the lease table and in every Proposed it makes
+    :ivar spool: what is kept while the log cannot be written; None: nothing can be
     """
 
     log: EventLog
     journal: Journal
+    endings: Endings
     worker: str
     toolsets: Toolsets
     conversations: Conversations
@@ -40,6 +44,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     rounds: Rounds
     last_appends: LastAppends
     flights: Flights
+    spool: Spool | None
     guards: tuple[ResultGuard, ...]
     settings: Settings
     telemetry: Telemetry

@@ -26,6 +26,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     :ivar parallel: calls of one turn that run at once in ``execute_all``
     :ivar resume_within: seconds for which an idempotent call whose worker is gone is left to a takeover
     :ivar report_after: seconds after which a call is reported that was approved and not run, or not confirmed
+    :ivar spool: bytes of this worker's spool beyond which no call begins while the journal is away
     """
 
     preview: int = 2000
@@ -41,17 +42,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     parallel: int = 8
     resume_within: float = 3600.0
     report_after: float = 3600.0
+    spool: int = 268_435_456
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How an engine behaves.
 
-    :ivar on_journal_failure: what happens to a call whose proposal cannot be written; only ``refuse`` in this release
+    :ivar on_journal_failure: which calls run though their proposal cannot be written to the log, and is spooled on this
+        machine instead: ``run_reads``, those of tools with effect ``read``; ``run``, all that need no approval;
+        ``refuse``, none
+    :ivar spool: the folder below which a journal's spool is; None: the user's folder for state
     :ivar tools_path: folders searched for tools besides the built-in one
     :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
     """
 
-    on_journal_failure: Literal["refuse"] = "refuse"
+    on_journal_failure: Literal["run_reads", "run", "refuse"] = "run_reads"
+    spool: Path | None = None
     tools_path: tuple[Path, ...] = ()
     limits: Limits = Limits()
     seal_interval: float = 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import Final
 
 import anyio
 import anyio.abc
@@ -13,6 +14,8 @@ from engine.contract import Tool
 from engine.conversations import Conversations
 from engine.defaults import default_rows
 from engine.discovery import ToolManager
+from engine.draining import Draining
+from engine.endings import Endings
 from engine.flight import Flights
 from engine.guards import ResultGuard
 from engine.journal import Journal
@@ -27,6 +30,7 @@ from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.runtime import Runtime
 from engine.settings import Settings
+from engine.spool import Spool, open_spool
 from engine.telemetry import Telemetry
 from engine.toolsets import Toolsets
 from events.errors import JournalError, Refused
@@ -44,14 +48,17 @@ __all__ = ("CHAINS", "Running", "start")
 CHAINS = (EVENTS_CHAIN, PROJECTIONS_CHAIN, ENGINE_CHAIN)
 """The migration chains of a whole journal, in the order in which they are applied."""
 
+_ON_FAILURE: Final = ("run_reads", "run", "refuse")
+
 _log = logging.getLogger("calljournal.engine")
 
 
 class Running:
     """An engine's background: heartbeat, sealer, reconciler, and the last appends of calls that nobody waits for."""
 
-    def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup, draining: Draining | None) -> None:
         self._runtime = runtime
+        self._draining = draining
         self._lease = lease
         self._tasks = tasks
 
@@ -71,12 +78,24 @@ class Running:
     async def _release(self) -> None:
         try:
             await self._runtime.flights.leave_all()
+            await self._drain()
             await self._lease.end()
             # An engine of one command never lives to its first interval.
             with anyio.move_on_after(self._runtime.settings.limits.cleanup):
                 await _seal(self._runtime.log)
         finally:
             await self._runtime.log.aclose()
+            if self._runtime.spool is not None:
+                await self._runtime.spool.aclose()
+
+    async def _drain(self) -> None:
+        spool = self._runtime.spool
+        if self._draining is None or spool is None or not spool.waiting:
+            return
+        await _drain(self._draining, self._runtime.settings.limits.cleanup)
+        left = spool.statistics().depth
+        if left:
+            _log.warning("%d calls are left in %s; the next engine on this machine writes them", left, spool.folder)
 
 
 async def start(
@@ -87,29 +106,49 @@ async def start(
     settings: Settings,
 ) -> tuple[Runtime, Running]:
     """Open everything an engine needs; nothing stays open if that fails."""
-    if settings.on_journal_failure != "refuse":
-        raise Refused(
-            f"on_journal_failure={settings.on_journal_failure!r} is not available in this release; use 'refuse'"
-        )
+    if settings.on_journal_failure not in _ON_FAILURE:
+        raise Refused(f"on_journal_failure={settings.on_journal_failure!r} is not known; use one of {_ON_FAILURE}")
     manager = ToolManager(settings.tools_path, tools)
     toolsets = Toolsets(manager, rows, default_rows(manager))
     telemetry = Telemetry()
     log = await open_log(url, AttemptsProjection(), CHAINS, queue=settings.limits.queue, observe=telemetry.batch)
     lease = Lease(log.store, f"worker-{new_id()}", settings.limits.lease)
     tasks = anyio.create_task_group()
+    last_appends = LastAppends(tasks, settings.limits.cleanup)
+    telemetry.queued = lambda: log.statistics().writer.waiting
+    spool = open_spool(url, lease.worker, settings)
+    runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool)
+    draining = None if spool is None else Draining(spool, log, runtime.journal, lease)
     try:
         await lease.begin()
+        await runtime.rulebook.begin()
+        if draining is not None:
+            await _drain(draining, settings.limits.cleanup)
         await tasks.__aenter__()
     except BaseException:
-        await run_to_end(log.aclose)
+        await run_to_end(partial(_close, log, spool))
         raise
-    telemetry.queued = lambda: log.statistics().writer.waiting
-    runtime = _runtime(log, lease, toolsets, LastAppends(tasks, settings.limits.cleanup), guards, settings, telemetry)
     tasks.start_soon(lease.heartbeat)
     tasks.start_soon(_keep_sealed, log, settings.seal_interval)
     if settings.reconcile_interval is not None:
         tasks.start_soon(reconcile_forever, runtime, settings.reconcile_interval)
-    return runtime, Running(runtime, lease, tasks)
+    if draining is not None:
+        tasks.start_soon(draining.run)
+    return runtime, Running(runtime, lease, tasks, draining)
+
+
+async def _close(log: EventLog, spool: Spool | None) -> None:
+    try:
+        await log.aclose()
+    finally:
+        if spool is not None:
+            await spool.aclose()
+
+
+async def _drain(draining: Draining, seconds: float) -> None:
+    """Write what is spooled to the log, as far as that can be done in time."""
+    with anyio.move_on_after(seconds):
+        await draining.look()
 
 
 def _runtime(
@@ -120,11 +159,14 @@ def _runtime(
     guards: tuple[ResultGuard, ...],
     settings: Settings,
     telemetry: Telemetry,
+    spool: Spool | None,
 ) -> Runtime:
     journal = Journal(log, telemetry.transition)
+    endings = Endings(journal, spool)
     return Runtime(
         log=log,
         journal=journal,
+        endings=endings,
         worker=lease.worker,
         toolsets=toolsets,
         conversations=Conversations(log),
@@ -134,7 +176,8 @@ def _runtime(
         runner=ToolRunner(settings.limits),
         rounds=Rounds(lease, partial(database_time, log.store)),
         last_appends=last_appends,
-        flights=Flights(journal, last_appends, telemetry),
+        flights=Flights(journal, endings, last_appends, telemetry),
+        spool=spool,
         guards=guards,
         settings=settings,
         telemetry=telemetry,

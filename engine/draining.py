@@ -1,0 +1,133 @@
+"""Draining: what is spooled goes to the log as soon as that is back, in order, by whoever of this machine holds it."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+import anyio
+
+from engine.journal import Journal
+from engine.late_writing import write_late
+from engine.lease import Lease
+from engine.outage import is_outage
+from engine.spool import Spool
+from events.errors import LogUnavailable, Unavailable
+from events.log import EventLog
+
+__all__ = ("Draining",)
+
+_log = logging.getLogger("calljournal.spool")
+
+_LOOK: Final = 1.0
+"""Seconds between two looks for what dead workers of this machine have left, and for what the living hold."""
+
+_FIRST: Final = 0.05
+_LONGEST: Final = 2.0
+"""Seconds before the log is tried again."""
+
+_GIVES_UP: Final = 2
+"""Calls in a row that cannot be written, after which the log counts as away: one alone may be at fault itself."""
+
+
+class Draining:
+    """Writes one engine's share of the spool to the log.
+
+    :param lease: renewed before anything is written: what a worker without one writes looks abandoned
+    """
+
+    def __init__(self, spool: Spool, log: EventLog, journal: Journal, lease: Lease) -> None:
+        self._spool = spool
+        self._log = log
+        self._journal = journal
+        self._lease = lease
+        self._lock = anyio.Lock()
+        self._news = anyio.Event()
+        self._watched = False
+        spool.when_kept(self._kept)
+
+    def __repr__(self) -> str:
+        return f"<Draining of {self._spool!r}>"
+
+    def _kept(self) -> None:
+        if not self._watched:
+            self._watched = True
+            # An append that succeeds says that the log is back.
+            self._journal.when_appended(self._hurry)
+
+    def _hurry(self) -> None:
+        self._news.set()
+
+    async def run(self) -> None:
+        """Look, drain, and wait for the next occasion, for ever."""
+        pause = _FIRST
+        while True:
+            self._news = anyio.Event()
+            with anyio.move_on_after(pause if self._watched else _LOOK):
+                await self._news.wait()
+            drained = await self.look()
+            pause = _FIRST if drained else min(pause * 2, _LONGEST)
+
+    async def look(self) -> bool:
+        """Adopt what dead workers left, and drain; True: nothing is left. What is in the way is logged."""
+        try:
+            await self._spool.look()
+            return await self.drain()
+        except Unavailable as error:
+            _log.warning("%s", error)
+            return False
+
+    async def drain(self) -> bool:
+        """Write everything to the log that can be, in order; True: nothing is left.
+
+        Cancelled, it stops between two calls; what it has written is recognised the next time.
+
+        :raises LogUnavailable: if the spool cannot be read
+        """
+        async with self._lock:
+            pending = await self._spool.pending()
+            if pending:
+                await self._write(pending)
+                pending = await self._spool.pending()
+            if not pending:
+                self._watched = False
+                self._journal.when_appended(None)
+        return not pending
+
+    async def _write(self, pending: list[str]) -> None:
+        failures = 0
+        if not await self._is_back():
+            return
+        for proposal in pending:
+            failures = 0 if await self._write_one(proposal) else failures + 1
+            if failures == _GIVES_UP:
+                return
+
+    async def _is_back(self) -> bool:
+        try:
+            if not await self._lease.renew():
+                await self._lease.begin()
+        except Unavailable as error:
+            _log.debug("the journal is still away: %s", error)
+            return False
+        return True
+
+    async def _write_one(self, proposal: str) -> bool:
+        """Write one call; False: the log is away, or takes just this one not."""
+        kept = await self._spool.load(proposal)
+        if kept is None:
+            return True
+        settle = partial(self._spool.written, kept)
+        try:
+            if not await write_late(self._log, self._journal, kept):
+                return True
+        except Exception as error:
+            if isinstance(error, Unavailable) and (is_outage(error) or not isinstance(error, LogUnavailable)):
+                _log.debug("call %s is still to be written: %s", kept.proposed.key, error)
+                return False
+            # Whatever else is wrong with it, those behind it must not wait for ever.
+            _log.error("call %s cannot be written to the log and is put aside: %s", kept.proposed.key, error)
+            settle = partial(self._spool.park, kept, f"{type(error).__name__}: {error}")
+        await settle()
+        return True

@@ -1,0 +1,174 @@
+"""The spool: what a call left to be recorded while the journal was away, kept on this machine (DESIGN 6, Journal down).
+
+What is kept is on disk before anybody is told of it, survives its process, and is written to the log by
+``engine/draining.py``. Only proposals and what ends a call are kept; what allows or claims one never is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from engine.parked import parked_calls, parked_size
+from engine.settings import Settings
+from engine.spool_entry import Late
+from engine.spool_folder import Kept, SpoolFolder
+from engine.spool_place import spool_place
+from events.codec import Codec
+from events.errors import LogUnavailable
+from events.sqlite_lane import Lane
+from events.types import Proposed
+
+__all__ = ("Spool", "SpoolStatistics", "open_spool")
+
+T = TypeVar("T")
+
+
+class SpoolStatistics(msgspec.Struct, frozen=True):
+    """A snapshot of a spool.
+
+    :ivar depth: calls that this engine has to write to the log
+    :ivar oldest: seconds for which the oldest of them has been waiting; 0 where there is none
+    :ivar parked: calls that the log refused for good, in the journal's folder
+    """
+
+    depth: int = 0
+    oldest: float = 0.0
+    parked: int = 0
+
+
+class Spool:
+    """One engine's share of its journal's spool.
+
+    :ivar waiting: whether anything is known to be spooled on this machine; looked at before every call, so it is kept
+        ready
+    """
+
+    def __init__(self, folder: Path, worker: str, limit: int) -> None:
+        self.waiting = False
+        self.folder = folder
+        self._files = SpoolFolder(folder, worker, limit, Codec())
+        # Its thread is started by the first who needs it.
+        self._lane: Lane | None = None
+        self._depth = 0
+        self._oldest: float | None = None
+        self._parked = 0
+        self._parked_size = 0
+        self._closed = False
+        self._tell: Callable[[], None] = _tell_nobody
+
+    def __repr__(self) -> str:
+        return f"<Spool {self.folder} {self._depth} calls, {self._parked} parked>"
+
+    def statistics(self) -> SpoolStatistics:
+        """Return a snapshot."""
+        age = 0.0 if self._oldest is None else max(time.time() - self._oldest, 0.0)
+        return SpoolStatistics(self._depth, age, self._parked)
+
+    def when_kept(self, tell: Callable[[], None]) -> None:
+        """Have somebody told whenever something was kept."""
+        self._tell = tell
+
+    async def look(self) -> None:
+        """Adopt what dead workers of this machine left. :raises LogUnavailable: if the folder cannot be read"""
+        await self._do(self._files.look)
+
+    async def find(self, proposed: Proposed) -> Kept | None:
+        """Return what is kept under a call's key. :raises LogUnavailable: if it cannot be read"""
+        return await self._do(partial(self._files.find, proposed))
+
+    async def begin(self, proposed: Proposed, outcome: Late | None = None) -> Kept | None:
+        """Keep a proposal, with what follows it at once; or return what is kept under its key already.
+
+        On disk on return. Cancelled while it is under way, it is kept first.
+
+        :raises LogUnavailable: if it cannot be kept: then nothing was
+        """
+        known = await self._do(partial(self._files.begin, proposed, outcome))
+        if known is None:
+            self._tell()
+        return known
+
+    async def end(self, proposed: Proposed, outcome: Late, version: int, *, told: bool = True) -> Late:
+        """Keep what followed a proposal, and return it as it is yielded: late, and without a position; or what is kept
+        of that already.
+
+        On disk on return. Cancelled while it is under way, it is kept first.
+
+        :param version: the version of the call's stream in the log; 0: its proposal was kept here
+        :param told: False: nobody is told of it, so it is dropped where the call has moved on
+        :raises LogUnavailable: if it cannot be kept
+        """
+        late = replace(outcome, late=True, position=None)
+        kept = await self._do(partial(self._files.end, proposed, late, version, told))
+        self._tell()
+        return kept
+
+    async def pending(self) -> list[str]:
+        """Return the proposals of the calls that are to be written to the log, in order."""
+        return await self._do(self._files.pending)
+
+    async def load(self, proposal: str) -> Kept | None:
+        """Return a call that is to be written. :raises LogUnavailable: if it cannot be read"""
+        return await self._do(partial(self._files.load, proposal))
+
+    async def written(self, kept: Kept) -> None:
+        """Forget a call that is in the log as it was loaded. :raises LogUnavailable: if that cannot be noted"""
+        await self._do(partial(self._files.written, kept.proposed.id, kept.outcome_id))
+
+    async def park(self, kept: Kept, reason: str) -> None:
+        """Put a call aside that the log refuses for good. :raises LogUnavailable: if that cannot be written"""
+        await self._do(partial(self._files.park, kept.proposed.id, kept.outcome_id, reason))
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise LogUnavailable(f"the spool {self.folder} has been closed")
+        if self._lane is None:
+            self._lane = Lane()
+        try:
+            return await self._lane.run(partial(self._done, work))
+        except OSError as error:
+            raise LogUnavailable(f"the spool {self.folder} cannot be used: {_reason(error)}") from error
+
+    def _done(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        finally:
+            self._depth, self._oldest = len(self._files), self._files.oldest
+            self._count_parked()
+            self.waiting = self._files.knows_any
+
+    def _count_parked(self) -> None:
+        size = parked_size(self.folder)
+        if size != self._parked_size:
+            self._parked_size = size
+            self._parked = len(parked_calls(self.folder))
+
+    async def aclose(self) -> None:
+        """Let go of the files; what is left in them is for the next engine on this machine."""
+        self._closed = True
+        if self._lane is not None:
+            await self._lane.run(self._files.close)
+            self._lane.close()
+            self._lane = None
+
+
+def open_spool(url: str, worker: str, settings: Settings) -> Spool | None:
+    """Return the spool of a journal; None for one that is not on disk itself. Nothing is made before it is needed."""
+    folder = spool_place(url, settings)
+    return None if folder is None else Spool(folder, worker, settings.limits.spool)
+
+
+def _reason(error: OSError) -> str:
+    return f"{os.strerror(error.errno)} ({error.filename})" if error.errno and error.filename else str(error)
+
+
+def _tell_nobody() -> None:
+    """Nobody drains this spool."""
