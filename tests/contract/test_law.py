@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from events import (
     EventLog,
     Executed,
     Failed,
+    JournalError,
     LateOutcome,
     Paused,
     Proposed,
@@ -216,15 +216,16 @@ async def _meet(log: EventLog, pair: Pair, wrong: list[Pair]) -> None:
     event = EVENTS[pair.event](first)
     before = folded(path)
     assert before is not None
-    after = before
-    if pair.legal:
-        after = advance(before, event)
+    said = ""
+    try:
         await log.append(first.key, [event], len(path), "u")
-    else:
-        with pytest.raises(TransitionRejected, match=re.escape(describe(before))):
-            await log.append(first.key, [event], len(path), "u")
+    except JournalError as error:
+        # Nothing is asserted here: whatever fails in one task would take the others' log away.
+        said = str(error) if isinstance(error, TransitionRejected) else "another error"
     row = await read_attempt(log, first.key, "u")
-    if row is None or row.attempt != after:
+    after = advance(before, event) if pair.legal else before
+    told = not said if pair.legal else describe(before) in said
+    if row is None or row.attempt != after or not told:
         wrong.append(pair)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import anyio
+import anyio.to_thread
 import asyncpg
 import pytest
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from projections.schema import attempts
 from tests.events.appends import append, follow, proposed
 from tests.events.postgres_stores import entry, one, opened, positions, slow_writer
 from tests.postgres_pooler import find_pgbouncer, pgbouncer, stub_pooler
+from tests.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.postgres, pytest.mark.anyio]
 
@@ -43,6 +45,26 @@ async def test_the_url_may_say_that_there_is_a_pooler(postgres_url: str) -> None
         assert await store.head() == 1
     async with opened(postgres_url) as store:
         assert "pooled" not in repr(store)
+
+
+async def test_commits_through_it_wait_for_the_disk_whatever_the_database_says(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    """A pooler keeps no setting of the session: the append itself must see to it."""
+    name = postgres_url.rpartition("/")[2]
+    await anyio.to_thread.run_sync(
+        postgres.execute_on,
+        postgres_url,
+        f'ALTER DATABASE "{name}" SET synchronous_commit = off',
+        "CREATE TABLE seen (setting text)",
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$",
+        "CREATE CONSTRAINT TRIGGER look AFTER INSERT ON tool_call_events DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION look()",
+    )
+    async with opened(f"{postgres_url}?pooled=1") as store:
+        await one(store, append(proposed("c1")))
+        assert [row[0] for row in await store.read(sa.text("SELECT setting FROM seen"))] == ["on"]
 
 
 async def test_this_pooler_does_break_who_does_not_mind_it(postgres_url: str) -> None:
