@@ -16,9 +16,8 @@ from engine.outcomes import denied, failed, verdict_event
 from engine.proposal import Proposal
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
-from engine.takeover import reclaim
+from engine.takeover import ends_in_time, reclaim
 from engine.telemetry import Caller
-from engine.unwritten import ORPHANED, RUNNING, enter_unwritten, recalled
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
 from events.schema import streams
@@ -27,6 +26,9 @@ from projections.row import AttemptRow
 from projections.rows import read_attempt
 
 __all__ = ("enter",)
+
+_RUNNING = "This call is running already, so it was not started a second time. Wait for its result."
+_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 class _NextOrdinal(msgspec.Struct, frozen=True):
@@ -42,27 +44,15 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
 
     Returns what is to be yielded. Unless ``flight.settled`` then, the tool is to run, and ``flight`` has its proposal.
 
-    Where it cannot be written, ``engine/unwritten.py`` decides, and what is yielded is in the spool.
-
-    :raises LogUnavailable: if it cannot be written, or the operator's rules cannot be read, and it may not run then
+    :raises LogUnavailable: if it cannot be written, or the operator's rules cannot be read
     """
-    plain = proposal
-    try:
-        proposal = await consulted(runtime, proposal)
-    except LogUnavailable as outage:
-        return await enter_unwritten(runtime, flight, plain, caller, outage)
+    proposal = await consulted(runtime, proposal)
     base, ordinal = proposal.proposed.key, 1
     while True:
-        if runtime.spool is not None and runtime.spool.waiting:
-            told = await recalled(runtime, flight, caller)
-            if told is not None:
-                return told
         try:
             return await _open(runtime, flight, proposal, caller)
         except VersionConflict:
             flight.settled = True
-        except LogUnavailable as outage:
-            return await enter_unwritten(runtime, flight, plain, caller, outage, ordinal)
         except JournalError:
             flight.settled = True
             raise
@@ -107,7 +97,7 @@ async def _known(
         opening = await reclaim(runtime, flight)
         if opening is not None:
             return [opening]
-    if _may_take_over(proposal, row) and not bare:
+    if not bare and await _may_take_over(runtime, proposal, row):
         return await _take_over(runtime, flight, row)
     return await _orphan(runtime, proposed, row, bare)
 
@@ -124,7 +114,7 @@ def _same_call(proposed: Proposed, row: AttemptRow) -> bool:
 async def _is_running(runtime: Runtime, flight: Flight, row: AttemptRow) -> bool:
     if row.worker == runtime.worker:
         # Of its own calls a worker knows it outright: one whose end could not be written is not running any more.
-        return runtime.flights.another(flight) is not None
+        return runtime.flights.another(flight)
     return await lease_alive(runtime.log.store, row.worker)
 
 
@@ -134,7 +124,7 @@ async def _refuse(runtime: Runtime, proposed: Proposed, caller: Caller) -> list[
     while True:
         again = replace(proposed, id=new_id(), key=duplicate_key(proposed.key, number))
         try:
-            events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", RUNNING)))
+            events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", _RUNNING)))
         except VersionConflict:
             number = max(number, await _repetitions(runtime, proposed)) + 1
             continue
@@ -151,7 +141,7 @@ async def _repetitions(runtime: Runtime, proposed: Proposed) -> int:
     return max((int(tail) for (key,) in rows if (tail := key[len(stem) :]).isdecimal()), default=0)
 
 
-def _may_take_over(proposal: Proposal, row: AttemptRow) -> bool:
+async def _may_take_over(runtime: Runtime, proposal: Proposal, row: AttemptRow) -> bool:
     """Tell whether a dead worker's call may be run again, here and now: as harmless as it was then, and allowed."""
     action = proposal.action
     return (
@@ -161,6 +151,7 @@ def _may_take_over(proposal: Proposal, row: AttemptRow) -> bool:
         and action is not None
         and action.idempotent
         and row.fingerprint == proposal.proposed.fingerprint
+        and await ends_in_time(runtime, row, action.timeout)
     )
 
 
@@ -182,7 +173,7 @@ async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow) -> list[
 async def _orphan(runtime: Runtime, proposed: Proposed, row: AttemptRow, bare: bool) -> list[StreamEvent] | _Again:
     """Close the call of a dead worker: what it did is not known."""
     opening = await _opening(runtime, proposed)
-    closing = failed(opening, "orphaned", ORPHANED)
+    closing = failed(opening, "orphaned", _ORPHANED)
     try:
         if row.worker == runtime.worker:
             closed = await runtime.journal.close(opening, closing, row.version)

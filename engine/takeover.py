@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from engine.claim import append_at, claim_and_run
 from engine.context import CallContext
 from engine.definition import Definition, definition_of
 from engine.flight import Flight
-from engine.lease import lease_alive
+from engine.lease import lease_alive, lease_end
 from engine.outcomes import failed, resumed
 from engine.runtime import Runtime
 from engine.standing import Standing, impossible, stand
 from engine.stopping import stopped_now
+from engine.verdicts import takeover_end
 from events.errors import Conflict
 from events.types import Proposed, StreamEvent
+from projections.row import AttemptRow
 
-__all__ = ("reclaim", "take_over")
+__all__ = ("ends_in_time", "reclaim", "take_over")
 
 _ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
@@ -74,3 +78,16 @@ async def _harmless(runtime: Runtime, standing: Standing) -> Definition | None:
     if not isinstance(definition, Definition) or not definition.action.idempotent or definition.fingerprint != allowed:
         return None
     return definition if await stopped_now(runtime, standing, definition) is None else None
+
+
+async def ends_in_time(runtime: Runtime, row: AttemptRow, timeout: float) -> bool:
+    """Return whether an open call of a dead worker, run again from now on, ends before it is closed as orphaned.
+
+    Taken over, it stays its dead worker's in the table: there is no claim of an open call.
+
+    :param timeout: how long its tool may take, in seconds
+    :raises LogUnavailable: if the database cannot be read
+    """
+    limits = runtime.settings.limits
+    until = takeover_end(row.updated_at, await lease_end(runtime.log.store, row.worker), limits)
+    return await runtime.rounds.now() + timedelta(seconds=timeout + limits.lease) <= until

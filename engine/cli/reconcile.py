@@ -2,75 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from math import ceil
 
 import anyio
 import click
-import msgspec
 
-from engine.cli.failure import DONE, Interrupted
+from engine.cli.failure import DONE, NO, Interrupted
 from engine.cli.options import Choice, taking
+from engine.engine import Engine
+from engine.stuck import ReconcileReport
 
-__all__ = ("Reconciler", "reconcile", "report_lines")
+__all__ = ("reconcile", "reconciled")
 
-
-@runtime_checkable
-class Reconciler(Protocol):
-    """What can reconcile: the engine (DESIGN 9)."""
-
-    async def reconcile(self, dry_run: bool = False) -> msgspec.Struct:
-        """Find what is stuck, close what is safe to close unless ``dry_run``, and return a report."""
-        ...
+_ROUNDS = 3
+"""How often to wait, where the database went away meanwhile and it all begins anew."""
 
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--no-wait", is_flag=True, help="Leave calls whose worker cannot be told yet to be gone.")
 @taking("database", "as_json")
-def reconcile(choice: Choice, dry_run: bool) -> int:
+def reconcile(choice: Choice, dry_run: bool, no_wait: bool) -> int:
     """Find what is stuck, of every tenant, and close it.
 
     Calls whose worker is gone, and calls that waited past their deadline, are closed. Calls that were approved and not
-    run, or executed and not confirmed, are only reported. A call that a live worker runs is left alone.
+    run, or executed and not confirmed, are only reported. A call that a live worker runs is left alone: where a worker
+    looks gone, this waits for half a minute before it believes that.
     """
     try:
-        anyio.run(_reconcile, choice, dry_run)
+        report = anyio.run(_reconcile, choice, dry_run, not (dry_run or no_wait))
     except KeyboardInterrupt:
         raise Interrupted("interrupted; what was closed is recorded, and the same command goes on") from None
-    return DONE
+    return NO if report.counts.failing or (report.counts.held and not dry_run) else DONE
 
 
-async def _reconcile(choice: Choice, dry_run: bool) -> None:
+async def _reconcile(choice: Choice, dry_run: bool, wait: bool) -> ReconcileReport:
     from engine.cli.output import Output
+    from engine.cli.stuck_lines import print_reconciliation
     from engine.cli.working import working
-    from events.errors import Refused
 
     output = Output(choice)
     async with working(choice) as engine:
-        if not isinstance(engine, Reconciler):
-            raise Refused("this release cannot reconcile yet")
-        report = await engine.reconcile(dry_run=dry_run)
-    if output.as_json:
-        output.record(msgspec.to_builtins(report))
-    else:
-        for line in report_lines(report):
-            output.console.print(line, soft_wrap=True)
-    output.flush()
+        report = await reconciled(engine, dry_run=dry_run, wait=wait)
+    print_reconciliation(output, report)
+    return report
 
 
-def report_lines(report: msgspec.Struct) -> list[str]:
-    """Return a report as lines: each thing found with what became of it, then whatever is a count."""
-    from engine.cli.plain import json_text, one_line
+async def reconciled(engine: Engine, *, dry_run: bool, wait: bool) -> ReconcileReport:
+    """Reconcile, and return what was found.
 
-    entries: list[str] = []
-    counts: list[str] = []
-    for name in report.__struct_fields__:
-        value: Any = getattr(report, name)
-        title = name.replace("_", " ")
-        if isinstance(value, str | int | float | bool | None):
-            counts.append(f"{title}: {one_line(str(value))}")
-        elif isinstance(value, list | tuple):
-            entries += [f"{title}: {one_line(str(item))}" for item in value]
-            counts.append(f"{title}: {len(value)}")
-        else:
-            counts.append(f"{title}: {json_text(msgspec.to_builtins(value))}")
-    return [*entries, ", ".join(counts)]
+    :param wait: where calls are held because this engine is too young to tell, wait until it is not, and close them
+    :raises LogUnavailable: if the database cannot be read or written; what was closed is closed
+    """
+    from engine.cli.output import note, progress_bar
+
+    report = await engine.reconcile(dry_run=dry_run)
+    for _ in range(_ROUNDS):
+        if not wait or not report.counts.held:
+            break
+        seconds = ceil(report.steady_in)
+        whose = "1 call" if report.counts.held == 1 else f"{report.counts.held} calls"
+        note(f"{whose} of workers that look gone: making sure of it takes {seconds} s")
+        with progress_bar("making sure", "s") as advance:
+            for second in range(seconds):
+                advance(second, seconds)
+                await anyio.sleep(min(1.0, report.steady_in - second))
+        report = report.followed_by(await engine.reconcile())
+    return report

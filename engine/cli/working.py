@@ -34,7 +34,9 @@ async def working(choice: Choice, *, make: bool = False) -> AsyncIterator[Engine
     catalogue = await read_catalogue(choice.tools)
     for problem in catalogue.problems:
         note(f"{problem.source} is left out: {problem.reason}")
-    async with Engine.open(choice.url, rows=catalogue.rows, settings=Settings(tools_path=choice.tools)) as engine:
+    async with Engine.open(
+        choice.url, rows=catalogue.rows, settings=Settings(tools_path=choice.tools, reconcile_interval=None)
+    ) as engine:
         yield engine
 
 
