@@ -18,6 +18,7 @@ from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.takeover import ends_in_time, reclaim
 from engine.telemetry import Caller
+from engine.unwritten import ORPHANED, RUNNING, enter_unwritten, recalled
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
 from events.schema import streams
@@ -26,9 +27,6 @@ from projections.row import AttemptRow
 from projections.rows import read_attempt
 
 __all__ = ("enter",)
-
-_RUNNING = "This call is running already, so it was not started a second time. Wait for its result."
-_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 class _NextOrdinal(msgspec.Struct, frozen=True):
@@ -44,15 +42,27 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
 
     Returns what is to be yielded. Unless ``flight.settled`` then, the tool is to run, and ``flight`` has its proposal.
 
-    :raises LogUnavailable: if it cannot be written, or the operator's rules cannot be read
+    Where it cannot be written, ``engine/unwritten.py`` decides, and what is yielded is in the spool.
+
+    :raises LogUnavailable: if it cannot be written, or the operator's rules cannot be read, and it may not run then
     """
-    proposal = await consulted(runtime, proposal)
+    plain = proposal
+    try:
+        proposal = await consulted(runtime, proposal)
+    except LogUnavailable as outage:
+        return await enter_unwritten(runtime, flight, plain, caller, outage)
     base, ordinal = proposal.proposed.key, 1
     while True:
+        if runtime.spool is not None and runtime.spool.waiting:
+            told = await recalled(runtime, flight, caller)
+            if told is not None:
+                return told
         try:
             return await _open(runtime, flight, proposal, caller)
         except VersionConflict:
             flight.settled = True
+        except LogUnavailable as outage:
+            return await enter_unwritten(runtime, flight, plain, caller, outage, ordinal)
         except JournalError:
             flight.settled = True
             raise
@@ -114,7 +124,7 @@ def _same_call(proposed: Proposed, row: AttemptRow) -> bool:
 async def _is_running(runtime: Runtime, flight: Flight, row: AttemptRow) -> bool:
     if row.worker == runtime.worker:
         # Of its own calls a worker knows it outright: one whose end could not be written is not running any more.
-        return runtime.flights.another(flight)
+        return runtime.flights.another(flight) is not None
     return await lease_alive(runtime.log.store, row.worker)
 
 
@@ -124,7 +134,7 @@ async def _refuse(runtime: Runtime, proposed: Proposed, caller: Caller) -> list[
     while True:
         again = replace(proposed, id=new_id(), key=duplicate_key(proposed.key, number))
         try:
-            events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", _RUNNING)))
+            events = await runtime.journal.open(again, denied(again, Deny("duplicate", "duplicate", RUNNING)))
         except VersionConflict:
             number = max(number, await _repetitions(runtime, proposed)) + 1
             continue
@@ -173,7 +183,7 @@ async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow) -> list[
 async def _orphan(runtime: Runtime, proposed: Proposed, row: AttemptRow, bare: bool) -> list[StreamEvent] | _Again:
     """Close the call of a dead worker: what it did is not known."""
     opening = await _opening(runtime, proposed)
-    closing = failed(opening, "orphaned", _ORPHANED)
+    closing = failed(opening, "orphaned", ORPHANED)
     try:
         if row.worker == runtime.worker:
             closed = await runtime.journal.close(opening, closing, row.version)
