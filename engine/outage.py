@@ -36,9 +36,11 @@ def is_outage(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause = error.__cause__
-    while cause is not None:
+    cause, met = error.__cause__, set[int]()
+    # Raised from itself, an error is its own cause.
+    while cause is not None and id(cause) not in met:
         yield cause
+        met.add(id(cause))
         cause = cause.__cause__
 
 

@@ -53,6 +53,7 @@ class Committer:
         self._append = AppendCall(projection, epoch)
         self._connection: asyncpg.Connection | None = None
         self._lock = anyio.Lock(fast_acquire=True)
+        self._away = False
 
     def __repr__(self) -> str:
         connected = self._connection is not None and not self._connection.is_closed()
@@ -94,16 +95,23 @@ class Committer:
 
     async def _call(self, appends: Sequence[StreamAppend], *, together: bool) -> list[Appended | Refusal]:
         arguments = self._append.arguments(appends, together)
-        deadline = anyio.current_time() + PATIENCE
+        # Once patience was in vain, each batch finds out at once whether the database is back.
+        deadline = anyio.current_time() + (0.0 if self._away else PATIENCE)
         pause = 0.01
         while True:
             try:
                 record = await self._run(arguments)
+                self._away = False
                 self.epoch = self._append.epoch(record)
                 return self._append.verdicts(appends, record)
             except Exception as error:
-                if not self._worth_another(error) or anyio.current_time() + pause > deadline:
-                    raise self._described(error) from error
+                lost = self._worth_another(error)
+                if not lost or anyio.current_time() + pause > deadline:
+                    self._away = lost
+                    described = self._described(error)
+                    if described is error:
+                        raise
+                    raise described from error
             await anyio.sleep(pause)
             pause = min(pause * 2, 0.5)
 

@@ -25,6 +25,7 @@ class Proxy:
             )
         )
         self._marker: bytes | None = None
+        self._away = False
         self.lost = 0
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -33,10 +34,22 @@ class Proxy:
         """Cut the connection over which ``marker`` is sent next, in place of the server's answer to it."""
         self._marker = marker.encode()
 
+    def go_away(self) -> None:
+        """Cut every connection and refuse new ones, as a server does that is not there."""
+        self._away = True
+        self._cut(self._sockets)
+
+    def come_back(self) -> None:
+        """Take connections again."""
+        self._away = False
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                if self._away:
+                    client.close()
+                    continue
                 server = socket.create_connection(self._upstream)
                 self._sockets += [client, server]
                 link = _Link(self, client, server)
@@ -52,7 +65,11 @@ class Proxy:
 
     def close(self) -> None:
         """Cut everything."""
-        for each in (self._listener, *self._sockets):
+        self._cut([self._listener, *self._sockets])
+
+    @staticmethod
+    def _cut(sockets: list[socket.socket]) -> None:
+        for each in sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
