@@ -12,6 +12,7 @@ STAMP := $(VENV)/installed-$(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 DEMO_DATABASE ?= sqlite:///$(VENV)/demo.db
 PYTEST ?=
 QUICK ?=
+MUTANTS ?=
 REFERENCE ?=
 RESULTS ?=
 
@@ -19,7 +20,7 @@ CHECKED := events projections engine tests benchmarks examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format unit soak wheel ledger bench bench-compare clean
+.PHONY: help setup demo test lint typecheck format unit soak mutants wheel ledger bench bench-compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)$$/  make \1 - \2/p' Makefile
@@ -70,6 +71,9 @@ unit: $(STAMP)
 
 soak: $(STAMP) ## the long matrices: crashes, races, property tests at length, packaging
 	$(BIN)/python -m pytest -m soak $(HUNG)=1800 $(PYTEST)
+
+mutants: $(STAMP) ## break each promise on purpose, which its tests must notice; MUTANTS="no_fence …": only these
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 wheel: $(STAMP) ## build the wheel and the source archive into dist/
 	@rm -rf dist

@@ -158,7 +158,7 @@ async def test_a_result_that_comes_too_late_is_kept(journal_url: str) -> None:
         for _ in range(2):
             with pytest.raises(Refused, match="failed"):
                 await submitted(engine, "written after all")
-        _, _, failed, late = await stream_of(engine)
+        *_, failed, late = await stream_of(engine)
         assert isinstance(failed, Failed)
         assert isinstance(late, LateOutcome)
         assert isinstance(late.outcome, Executed)

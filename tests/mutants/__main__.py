@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 from tests.mutants.mutant import Mutant, mutants
-from tests.mutants.trial import Finding, NoTrial, baseline, trial
+from tests.mutants.trial import Finding, NoTrial, Share, shares, trial, unpatched
 
 __all__ = ()
 
 _AT_ONCE = 2
-_WIDTH = 36
+_WIDTH = 38
 
 
 def main(names: Sequence[str]) -> int:
@@ -27,29 +27,29 @@ def main(names: Sequence[str]) -> int:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     began = perf_counter()
-    if not _is_green(chosen):
-        return 1
-    print(f"\n{'mutant':<{_WIDTH}} invariant colour  seconds test")
     with ThreadPoolExecutor(_AT_ONCE) as lanes:
-        survivors = [
-            mutant.name for mutant, lost in zip(chosen, lanes.map(_is_noticed, chosen), strict=True) if not lost
-        ]
+        if not all([*lanes.map(_is_green, shares(chosen))]):
+            return 1
+        print(f"\n{'mutant':<{_WIDTH}} invariant colour  seconds test")
+        noticed = [*lanes.map(_is_noticed, chosen)]
+    survivors = [mutant.name for mutant, lost in zip(chosen, noticed, strict=True) if not lost]
     print(f"\n{len(chosen)} mutants in {perf_counter() - began:.0f} s, ", end="")
     print(f"survivors: {', '.join(survivors)}" if survivors else "all of them noticed")
     return 1 if survivors else 0
 
 
-def _is_green(chosen: Sequence[Mutant]) -> bool:
+def _is_green(share: Share) -> bool:
     began = perf_counter()
     try:
-        reports = baseline(chosen)
+        reports = unpatched(share)
     except NoTrial as error:
         print(f"unpatched: {error}", file=sys.stderr)
         return False
     failures = [report for report in reports if report.fate != "passed"]
     for report in failures:
         print(f"unpatched, and yet {report.fate}: {report.node}: {report.why}", file=sys.stderr)
-    print(f"unpatched: {len(reports) - len(failures)} of {len(reports)} passed in {perf_counter() - began:.0f} s")
+    variants = f"{len(reports) - len(failures)} of {len(reports)} variants"
+    print(f"unpatched, {len(share.tests)} tests: {variants} passed in {perf_counter() - began:.0f} s", flush=True)
     return not failures
 
 

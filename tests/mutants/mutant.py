@@ -106,13 +106,13 @@ def hunks(mutant: Mutant) -> Iterator[Hunk]:
     """
     file, before = "", [""]
     for line in [*mutant.path.read_text().partition("\n\n")[2].splitlines(), "@@"]:
+        if not line.startswith(("@@", "--- a/")):
+            before += [line[1:]] if line.startswith((" ", "-")) else []
+            continue
+        if len(before) > 1:
+            yield Hunk(file, "\n".join([*before, ""]))
+        before = [""]
         if line.startswith("--- a/"):
             file = line.removeprefix("--- a/")
             if not file.startswith(LAYERS):
                 raise ValueError(f"{mutant.path.name}: {file} is no file of {', '.join(LAYERS)}")
-        elif line.startswith(("@@", "--- ")):
-            if len(before) > 1:
-                yield Hunk(file, "\n".join([*before, ""]))
-            before = [""]
-        elif line.startswith((" ", "-")):
-            before.append(line[1:])

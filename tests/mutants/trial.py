@@ -20,7 +20,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.reports import Report, read_reports
 from tests.shape import LAYERS, ROOT
 
-__all__ = ("Finding", "NoTrial", "baseline", "copied", "patched", "trial")
+__all__ = ("Finding", "NoTrial", "Share", "copied", "patched", "shares", "trial", "unpatched")
 
 _COPIED: Final = (*LAYERS, "tests", "examples", "pyproject.toml")
 _TEST_LIMIT: Final = 60
@@ -29,6 +29,13 @@ _LIMIT: Final = 240
 
 class NoTrial(Exception):
     """A trial did not come about: the patch does not apply, or pytest could not run the tests."""
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Tests that are run together, on sources as they are."""
+
+    tests: tuple[str, ...]
+    only: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -55,17 +62,24 @@ def trial(mutant: Mutant) -> list[Finding]:
     return [_finding(test, [report for report in reports if _of(report) == test]) for test in mutant.tests]
 
 
-def baseline(mutants: Sequence[Mutant]) -> list[Report]:
-    """Return what the tests of these mutants say of the sources as they are: every variant that some mutant needs.
+def shares(mutants: Sequence[Mutant]) -> list[Share]:
+    """Return all tests that these mutants name, with every variant that one of them needs, in shares of some size."""
+    named: dict[str, set[str]] = {"": set()}
+    for mutant in mutants:
+        named.setdefault(mutant.only, set()).update(mutant.tests)
+    everywhere = sorted(named.pop(""))
+    halves = [Share(tuple(half)) for half in (everywhere[::2], everywhere[1::2]) if half]
+    rest = [Share(tuple(sorted(tests.difference(everywhere))), only) for only, tests in named.items()]
+    return [*halves, *[share for share in rest if share.tests]]
+
+
+def unpatched(share: Share) -> list[Report]:
+    """Return what a share of the tests says of the sources as they are.
 
     :raises NoTrial: if they cannot be run
     """
-    reports: list[Report] = []
     with copied() as tree:
-        for only in sorted({mutant.only for mutant in mutants}):
-            tests = {test for mutant in mutants if mutant.only == only for test in mutant.tests}
-            reports += _run(tree, sorted(tests), only)
-    return reports
+        return _run(tree, share.tests, share.only)
 
 
 @contextmanager
