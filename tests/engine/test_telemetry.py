@@ -19,6 +19,7 @@ from engine import CallContext, Engine
 from events import Executed, Failed, Proposed
 from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, row_of, staged, staged_engine, tool_of
 from tests.engine.station import Station
+from tests.engine.stuck_calls import DAY, hold_long, later, staged_call
 from tests.shape import ROOT
 
 __all__ = ()
@@ -314,3 +315,55 @@ async def test_a_decision_and_a_resume_are_spans_of_their_own_with_links(station
         ]
         assert wait.count >= 1
         assert set(wait.attributes) == {"status", "tool", "action"}
+
+
+def stuck(station: Station) -> dict[tuple[str, str], int]:
+    """Return the last value of the metric, by what it is of."""
+    points = station.points("calljournal.stuck")
+    return {(point.attributes["status"], point.attributes["outcome"]): point.value for point in points}
+
+
+async def test_the_journal_is_measured_when_it_is_reconciled(station: Station, journal_url: str) -> None:
+    async with traced(journal_url, metadata={"require_approval": True}) as engine:
+        for state, call_id in (("open", "o1"), ("open", "o2"), ("awaiting_approval", "a1"), ("executed", "e1")):
+            await staged_call(engine, state, call_id, worker="gone")
+        await outcome_of(engine, call({}))
+        async with engine.log.subscribe("follower") as followed:
+            for _ in range(3):
+                await anext(followed)
+        await hold_long(engine)
+        later(engine, 8 * DAY)
+        before = stuck(station)
+        await engine.reconcile(dry_run=True)
+        assert stuck(station) == before
+        await engine.reconcile()
+        assert stuck(station) == {
+            ("proposed", "orphaned"): 2,
+            ("proposed", "expired"): 2,
+            ("proposed", "timed_out"): 0,
+            ("proposed", "held"): 0,
+            ("proposed", "resumable"): 0,
+            ("proposed", "unresumed"): 0,
+            ("executed", "unconfirmed"): 1,
+        }
+        (waiting,) = station.points("calljournal.pending_approvals")
+        assert (waiting.value, dict(waiting.attributes)) == (0, {})
+        (lag,) = station.points("calljournal.projection.lag")
+        assert (lag.value, dict(lag.attributes)) == (await engine.log.head() - 3, {"projection": "follower"})
+        denied = [
+            point
+            for point in station.points("calljournal.gate.wait")
+            if (point.attributes["status"], point.attributes["tool"]) == ("denied", "counter")
+        ]
+        assert denied
+        for name in ("stuck", "pending_approvals", "projection.lag"):
+            assert "gone" not in str([dict(point.attributes) for point in station.points(f"calljournal.{name}")])
+
+
+async def test_the_queue_is_empty_in_the_end(station: Station, sqlite_url: str) -> None:
+    async with traced(sqlite_url) as engine:
+        async with anyio.create_task_group() as tasks:
+            for number in range(200):
+                tasks.start_soon(events_of, engine, call({}, call_id=f"c{number}"))
+        (depth,) = station.points("calljournal.queue.depth")
+        assert (depth.value, dict(depth.attributes)) == (0, {})
