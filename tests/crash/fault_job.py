@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from engine import Limits, Settings
 from tests.crash.fault_awaits import Fault
 
 __all__ = ("Job", "Said", "Task")
@@ -38,6 +40,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def turn(self) -> str:
         """The message of the one turn that is walked."""
         return f"{self.fault}-{self.at}"
+
+    def settings(self, limits: Limits) -> Settings:
+        """Return how an engine of this job behaves: what it does in the background is not part of a path."""
+        return Settings(limits=limits, spool=Path(self.folder) / "spool", reconcile_interval=None)
 
     @property
     def effects(self) -> str:

@@ -27,6 +27,7 @@ class Path(msgspec.Struct, frozen=True, kw_only=True):
     """One path.
 
     :ivar walk: the verbs whose awaits are counted
+    :ivar story: the kinds of the first call's events, where nothing interferes
     :ivar ends: the kinds with which its calls may end in the log, once somebody has carried on after the fault
     :ivar approve: what a person decides on its calls; ``edited``: the arguments they put in
     :ivar holds: its tool is held after its effect, until it is released
@@ -38,6 +39,7 @@ class Path(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     walk: Walk
     calls: tuple[ToolCall, ...]
+    story: str
     ends: frozenset[str] = ENDED
     headless: bool = False
     limits: Limits = Limits()
@@ -132,31 +134,78 @@ async def side_by_side(consumer: Consumer, stage: Stage, path: Path) -> None:
     await consumer.confirm()
 
 
+_RUN = "Proposed Executed Confirmed"
+_APPROVED_RUN = "Proposed Paused Approved Resumed Executed Confirmed"
+_TAKEN_OVER = "Proposed Paused Approved Resumed Resumed Executed Confirmed"
 _NOW = Limits(decide_within=0.0)
 
 PATHS: tuple[Path, ...] = (
-    Path(name="normal", walk=executed_and_confirmed, calls=_calls("ring")),
-    Path(name="duplicate", walk=executed_twice, calls=_calls("ring")),
+    Path(name="normal", story=_RUN, walk=executed_and_confirmed, calls=_calls("ring")),
+    Path(name="duplicate", story=_RUN, walk=executed_twice, calls=_calls("ring")),
     Path(
         name="duplicate of a running call",
+        story="Proposed Executed",
         walk=repeated_while_running,
         calls=_calls("ring"),
         holds=True,
         beside=first_running,
     ),
-    Path(name="paused", walk=executed_and_confirmed, calls=_calls("gated"), ends=DENIED),
-    Path(name="approved", walk=decided_and_resumed, calls=_calls("gated"), approve=True),
-    Path(name="edited", walk=decided_and_resumed, calls=_calls("gated"), approve=True, edited={"n": 2}),
-    Path(name="denied", walk=decided, calls=_calls("gated"), approve=False, ends=DENIED),
-    Path(name="expired", walk=too_late, calls=_calls("gated", "gated"), approve=True, limits=_NOW, ends=DENIED),
-    Path(name="client-side", walk=submitted, calls=_calls("client"), ends=frozenset({"Executed"})),
-    Path(name="headless", walk=executed_and_confirmed, calls=_calls("gated", "client"), headless=True, ends=DENIED),
-    Path(name="input asked", walk=submitted, calls=_calls("ask")),
-    Path(name="late outcome", walk=executed_and_confirmed, calls=_calls("ring"), holds=True, beside=rival),
-    Path(name="late result of a client", walk=submitted_too_late, calls=_calls("client")),
-    Path(name="idempotent takeover", walk=executed_and_confirmed, calls=_calls("again"), staged=executed),
+    Path(name="paused", story="Proposed Paused", walk=executed_and_confirmed, calls=_calls("gated"), ends=DENIED),
+    Path(name="approved", story=_APPROVED_RUN, walk=decided_and_resumed, calls=_calls("gated"), approve=True),
+    Path(
+        name="edited",
+        story=_APPROVED_RUN,
+        walk=decided_and_resumed,
+        calls=_calls("gated"),
+        approve=True,
+        edited={"n": 2},
+    ),
+    Path(
+        name="denied", story="Proposed Paused Denied", walk=decided, calls=_calls("gated"), approve=False, ends=DENIED
+    ),
+    Path(
+        name="expired",
+        story="Proposed Paused Denied",
+        walk=too_late,
+        calls=_calls("gated", "gated"),
+        approve=True,
+        limits=_NOW,
+        ends=DENIED,
+    ),
+    Path(
+        name="client-side",
+        story="Proposed Paused Executed Confirmed",
+        walk=submitted,
+        calls=_calls("client"),
+        ends=frozenset({"Executed"}),
+    ),
+    Path(
+        name="headless",
+        story="Proposed Denied",
+        walk=executed_and_confirmed,
+        calls=_calls("gated", "client"),
+        headless=True,
+        ends=DENIED,
+    ),
+    Path(name="input asked", story="Proposed Paused Resumed Executed Confirmed", walk=submitted, calls=_calls("ask")),
+    Path(
+        name="late outcome",
+        story="Proposed Failed LateOutcome",
+        walk=executed_and_confirmed,
+        calls=_calls("ring"),
+        holds=True,
+        beside=rival,
+    ),
+    Path(
+        name="late result of a client",
+        story="Proposed Paused Failed LateOutcome",
+        walk=submitted_too_late,
+        calls=_calls("client"),
+    ),
+    Path(name="idempotent takeover", story=_RUN, walk=executed_and_confirmed, calls=_calls("again"), staged=executed),
     Path(
         name="takeover by resume",
+        story=_TAKEN_OVER,
         walk=resumed,
         calls=_calls("gated_again"),
         approve=True,
@@ -164,14 +213,23 @@ PATHS: tuple[Path, ...] = (
     ),
     Path(
         name="takeover by repetition",
+        story=_TAKEN_OVER,
         walk=executed_and_confirmed,
         calls=_calls("gated_again"),
         approve=True,
         staged=decided_and_resumed,
     ),
-    Path(name="orphaned", walk=executed, calls=_calls("ring"), staged=executed, ends=frozenset({"Failed"})),
+    Path(
+        name="orphaned",
+        story="Proposed Failed",
+        walk=executed,
+        calls=_calls("ring"),
+        staged=executed,
+        ends=frozenset({"Failed"}),
+    ),
     Path(
         name="execute_all",
+        story=_RUN,
         walk=side_by_side,
         calls=_calls("ring", "gated", "ring", "again"),
         approve=True,

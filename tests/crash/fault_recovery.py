@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path as File
 
-from engine import Engine, Settings, ToolCall
+import anyio
+from msgspec.structs import replace
+
+from engine import Engine, ToolCall
 from events import Confirmed
-from projections import verify
+from projections import AttemptRow, verify
 from tests.crash.fault_beside import declare_dead
 from tests.crash.fault_consumer import Consumer, told_in
 from tests.crash.fault_job import Job, Said
@@ -21,10 +25,14 @@ from tests.logs import recorded_events
 __all__ = ("carry_on", "compare", "look", "reconcile")
 
 
+_SHORT = 0.5
+"""Seconds of a lease, where one must have been held before anybody is declared dead by it."""
+
+
 @asynccontextmanager
-async def _opened(job: Job) -> AsyncIterator[Engine]:
+async def _opened(job: Job, lease: float = 30.0) -> AsyncIterator[Engine]:
     stage = Stage(job.effects)
-    settings = Settings(limits=path_named(job.path).limits)
+    settings = job.settings(replace(path_named(job.path).limits, lease=lease))
     async with Engine.open(job.url, rows=ROWS, tools=[stage.tool()], settings=settings) as engine:
         yield engine
 
@@ -38,13 +46,38 @@ async def look(job: Job) -> Said:
     """Let the leases of all workers be over, and look at every turn as it was left."""
     async with _opened(job) as engine:
         await declare_dead(engine)
-        return Said(problems=tuple(await _looked(engine, job)))
+        return Said(problems=(*await _unlike(engine, job), *await _looked(engine, job)))
+
+
+async def _unlike(engine: Engine, job: Job) -> list[str]:
+    """Tell whether the unbroken turn went as its path says: else its awaits would be those of another."""
+    path = path_named(job.path)
+    key = f"{job.turn}:{path.calls[0].id}"
+    kinds = [type(record.event).__name__ async for record in engine.log.read_stream(key, user_id="u")]
+    return [] if " ".join(kinds) == path.story else [f"{key} went as {' '.join(kinds)}, not as {path.story}"]
 
 
 async def reconcile(job: Job) -> Said:
-    """Find what is stuck, and look at every turn again."""
-    async with _opened(job) as engine:
-        return Said(problems=tuple(await _looked(engine, job)))
+    """Reconcile; then no call is left that nobody works on, but for those that may be taken over."""
+    async with _opened(job, lease=_SHORT) as engine:
+        problems: list[str] = []
+        while (report := await engine.reconcile()).steady_in > 0:
+            problems += report.problems
+            await anyio.sleep(min(report.steady_in, _SHORT / 10))
+        problems += report.problems
+        for consumer in _consumers(engine, job):
+            for call in path_named(job.path).calls:
+                row = await engine.attempt(consumer.key(call), user_id="u")
+                if row is not None and _is_stuck(row):
+                    problems.append(f"the reconciler left it: {row!r}")
+        return Said(problems=(*problems, *await _looked(engine, job)))
+
+
+def _is_stuck(row: AttemptRow) -> bool:
+    """Tell whether nobody works on a call and nobody may; every worker that has touched it is dead."""
+    if row.attempt.phase in ("open", "claimed"):
+        return not row.idempotent
+    return row.status == "proposed" and row.expires_at is not None and row.expires_at < datetime.now(UTC)
 
 
 async def carry_on(job: Job) -> Said:

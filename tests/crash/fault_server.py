@@ -103,11 +103,13 @@ def main() -> None:
         # What is made once a process is made here once: children inherit it.
         warm = run_here(Job(task="walk", path=PATHS[0].name, backend="asyncio", url="sqlite://", folder=folder))
         assert not warm.problems, warm.problems
+    for thread in set(threading.enumerate()) - {threading.main_thread()}:
+        thread.join(PATIENCE)
+    assert threading.active_count() == 1
     gc.collect()
     gc.freeze()
     # A collection would write to every page that a child shares with us.
     gc.disable()
-    assert threading.active_count() == 1
     for line in sys.stdin.buffer:
         answers = run(msgspec.json.decode(line, type=list[Job]))
         sys.stdout.buffer.write(msgspec.json.encode(answers) + b"\n")
