@@ -103,6 +103,14 @@ class Flights:
                 return other
         return None
 
+    def runs_here(self, flight: Flight) -> bool:
+        """Tell whether this engine has called the tool for another flight under the same key that has not ended."""
+        key, user_id = flight.proposed.key, flight.proposed.user_id
+        return any(
+            other is not flight and other.started and other.proposed.key == key and other.proposed.user_id == user_id
+            for other in self._open
+        )
+
     def ended(self, proposed: Proposed) -> bool:
         """Tell whether the same call ended in this engine not long ago: all there is to go by without a log."""
         return (proposed.user_id, proposed.key, proposed.digest) in self._ended

@@ -108,7 +108,7 @@ async def _known(
         if opening is not None:
             return [opening]
     if not bare and await _may_take_over(runtime, proposal, row):
-        return await _take_over(runtime, flight, row)
+        return await _take_over(runtime, flight, row, caller)
     return await _orphan(runtime, proposed, row, bare)
 
 
@@ -165,24 +165,30 @@ async def _may_take_over(runtime: Runtime, proposal: Proposal, row: AttemptRow) 
     )
 
 
-async def _opening(runtime: Runtime, proposed: Proposed) -> Proposed:
-    stream = [record.event async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id)]
-    if stream and isinstance(stream[0], Proposed):
-        return stream[0]
+async def _opening(runtime: Runtime, proposed: Proposed) -> tuple[Proposed, int]:
+    """Return a call's proposal as it was made, and its stream's version."""
+    stream = [record async for record in runtime.log.read_stream(proposed.key, user_id=proposed.user_id)]
+    if stream and isinstance(stream[0].event, Proposed):
+        return stream[0].event, stream[-1].version
     raise LogUnavailable(f"the stream of call {proposed.key!r} does not begin with a proposal; run verify")
 
 
-async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow) -> list[StreamEvent]:
-    """Run an idempotent call of a dead worker under its own proposal."""
-    opening = await _opening(runtime, flight.proposed)
-    flight.proposed, flight.version, flight.settled = opening, row.version, False
+async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow, caller: Caller) -> list[StreamEvent] | _Again:
+    """Run an idempotent call of a dead worker under its own proposal; in one worker, only once at a time."""
+    if runtime.flights.runs_here(flight):
+        return await _refuse(runtime, flight.proposed, caller)
     flight.started = True
+    # Read after that, and after the lease was: the call may have ended since its row was read.
+    opening, version = await _opening(runtime, flight.proposed)
+    if version != row.version:
+        return _Again()
+    flight.proposed, flight.version, flight.settled = opening, version, False
     return [opening]
 
 
 async def _orphan(runtime: Runtime, proposed: Proposed, row: AttemptRow, bare: bool) -> list[StreamEvent] | _Again:
     """Close the call of a dead worker: what it did is not known."""
-    opening = await _opening(runtime, proposed)
+    opening, _ = await _opening(runtime, proposed)
     closing = failed(opening, "orphaned", ORPHANED)
     try:
         if row.worker == runtime.worker:
