@@ -15,7 +15,7 @@ from events.errors import JournalError
 from events.schema import leases
 from events.store import Store
 
-__all__ = ("Lease", "database_time", "lease_alive", "lease_end", "lease_runs")
+__all__ = ("Lease", "database_time", "forget_leases", "lease_alive", "lease_end", "lease_runs")
 
 _log = logging.getLogger("calljournal.lease")
 
@@ -117,6 +117,11 @@ async def lease_end(store: Store, worker: str) -> datetime | None:
     """Return when a worker's lease ends or ended; None: it was given up, or never was."""
     rows = await store.read(select(leases.c.expires_at).where(leases.c.worker == worker))
     return rows[0][0] if rows else None
+
+
+async def forget_leases(store: Store, seconds: float) -> None:
+    """Remove the leases that ended so many seconds ago: of workers that died, and left nothing any more."""
+    await store.write([delete(leases).where(leases.c.expires_at < _moment(store, -seconds))])
 
 
 async def database_time(store: Store) -> datetime:

@@ -13,6 +13,7 @@ import anyio
 
 from engine.closing import close_stuck
 from engine.gauges import measure
+from engine.lease import forget_leases
 from engine.runtime import Runtime
 from engine.stuck import LISTED, ReconcileReport, StuckCall, StuckCounts
 from engine.suspects import Suspect, abandoned, approved, oldest_unconfirmed, overdue
@@ -27,6 +28,9 @@ _log = logging.getLogger("calljournal.reconcile")
 
 _AT_ONCE: Final = 8
 """Calls closed at one time: their reads share the database's few connections with everybody else's."""
+
+_REMEMBERED: Final = 604_800.0
+"""Seconds for which the lease of a worker that died is kept at least: it says when that was."""
 
 _RUNNING: Final[tuple[Gate, ...]] = ("open", "claimed")
 _WAITING: Final[tuple[PauseType, ...]] = ("awaiting_approval", "requires_client_execution", "requires_input")
@@ -101,6 +105,8 @@ class _Round:
         for gate in _RUNNING:
             await self._each(partial(abandoned, self._store, gate, self._runtime.worker), of_dead_workers=True)
         await self._report_unconfirmed()
+        if not (self._dry_run or self._steady_in):
+            await forget_leases(self._store, max(_REMEMBERED, 2 * self._limits.resume_within))
         return ReconcileReport(
             dry_run=self._dry_run,
             at=self._now,

@@ -156,5 +156,5 @@ async def _leases(log: EventLog) -> Finding:
         "warning",
         "workers",
         f"{alive} alive; {gone} ended without a word",
-        "see what they left: calljournal attempts --status proposed --all-tenants",
+        "see what they left: calljournal reconcile --dry-run",
     )

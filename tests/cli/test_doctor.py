@@ -25,7 +25,7 @@ def test_a_sound_journal(called: Called, database_url: str) -> None:
     done = called("doctor", "--database", database_url)
     assert (done.code, done.err, faults(done.lines)) == (0, "", [])
     messages = {line["subject"]: line["message"] for line in done.lines}
-    assert messages["schema"] == "engine 0002, events 0001, projections 0001"
+    assert messages["schema"] == "engine 0002, events 0001, projections 0002"
     assert messages["writing"]
     durable = "synchronous=full" if database_url.startswith("sqlite") else "fsync=on, synchronous_commit=on"
     assert durable in messages["durability"]
@@ -75,7 +75,7 @@ def test_workers_that_ended_without_a_word(called: Called, tmp_path: Path) -> No
     assert done.code == 0
     warned = next(line for line in done.lines if line["subject"] == "workers")
     assert warned["level"] == "warning"
-    assert "calljournal attempts" in warned["advice"]
+    assert "calljournal reconcile" in warned["advice"]
 
 
 def test_a_tool_that_cannot_be_imported(called: Called, tmp_path: Path) -> None:

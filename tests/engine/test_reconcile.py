@@ -8,9 +8,11 @@ from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import select
 
 from engine import Engine, Limits, Settings
 from events import Approved, Denied, Executed, Failed, LateOutcome, Paused, Proposed, ToolEvent
+from events.schema import leases
 from tests.engine.staging import CONTEXT, call, events_of, proved, row_of, staged, stream_of
 from tests.engine.stuck_calls import (
     DAY,
@@ -259,6 +261,21 @@ async def test_an_orphan_is_closed_whatever_the_tool_of_it(journal_url: str) -> 
         row = await row_of(other)
         assert row.status == "failed"
         await proved(other)
+
+
+async def test_a_worker_that_died_is_forgotten_in_the_end(journal_url: str) -> None:
+    async with Engine.open(journal_url) as engine:
+        for worker, ago in (("long ago", 8 * DAY), ("lately", 6 * DAY)):
+            await give_lease(engine, worker, -ago)
+        workers = select(leases.c.worker)
+        own = engine.statistics().worker
+        await engine.reconcile()
+        assert len(await engine.log.store.read(workers)) == 3
+        await hold_long(engine)
+        await engine.reconcile(dry_run=True)
+        assert len(await engine.log.store.read(workers)) == 3
+        await engine.reconcile()
+        assert {row[0] for row in await engine.log.store.read(workers)} == {"lately", own}
 
 
 async def test_nothing_is_stuck_on_null() -> None:
