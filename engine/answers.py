@@ -12,6 +12,7 @@ import msgspec
 
 from engine.answer_text import Answer, answer_of, never_started, with_edit
 from engine.call import ToolCall, unique_ids
+from engine.catching_up import catch_up
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.superseding import close_waiting
@@ -42,8 +43,10 @@ async def answers(
     :param calls: the turn's calls as the model made them; None: those that the log has
     :param limit: characters of one result; None: whole
     :param close_open: what still waits for a decision, a client or input is closed first
-    :raises LogUnavailable: if the log cannot be read (or, with ``close_open``, written)
+    :raises LogUnavailable: if the log cannot be read (or, with ``close_open``, written), or what became of one of the
+        calls is still in this machine's spool
     """
+    await catch_up(runtime, user_id, turn=message_id)
     rows = [row for row in await read_message(runtime.log, message_id, user_id) if not row.duplicate]
     if close_open:
         await close_waiting(runtime, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.catching_up import catch_up
 from engine.runtime import Runtime
 from events.errors import Conflict
 from events.types import Executed
@@ -13,8 +14,9 @@ __all__ = ("confirm",)
 async def confirm(runtime: Runtime, message_id: str, user_id: str | None) -> int:
     """Confirm every executed call of a message, all or none, and return how many; again: 0.
 
-    :raises LogUnavailable: if it cannot be written
+    :raises LogUnavailable: if it cannot be written, or an outcome is still in this machine's spool
     """
+    await catch_up(runtime, user_id, turn=message_id)
     while True:
         rows = [
             row

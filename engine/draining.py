@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -10,10 +11,9 @@ import anyio
 
 from engine.journal import Journal
 from engine.late_writing import write_late
-from engine.lease import Lease
 from engine.outage import is_outage
-from engine.spool import Spool
-from events.errors import LogUnavailable, Unavailable
+from engine.spool import Spool, SpoolStatistics
+from events.errors import JournalError, LogUnavailable, Unavailable
 from events.log import EventLog
 
 __all__ = ("Draining",)
@@ -34,14 +34,24 @@ _GIVES_UP: Final = 2
 class Draining:
     """Writes one engine's share of the spool to the log.
 
-    :param lease: renewed before anything is written: what a worker without one writes looks abandoned
+    :param renew: renews this worker's lease, before anything is written: what one without a lease writes looks
+        abandoned
+    :param observe: is told, after each look, what is spooled
     """
 
-    def __init__(self, spool: Spool, log: EventLog, journal: Journal, lease: Lease) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        log: EventLog,
+        journal: Journal,
+        renew: Callable[[], Awaitable[None]],
+        observe: Callable[[SpoolStatistics], None] = lambda _statistics: None,
+    ) -> None:
         self._spool = spool
         self._log = log
         self._journal = journal
-        self._lease = lease
+        self._renew = renew
+        self._observe = observe
         self._lock = anyio.Lock()
         self._news = anyio.Event()
         self._watched = False
@@ -74,9 +84,13 @@ class Draining:
         try:
             await self._spool.look()
             return await self.drain()
-        except Unavailable as error:
-            _log.warning("%s", error)
+        except Exception as error:
+            # Whatever it is: the background of an engine must outlive it.
+            known = isinstance(error, JournalError)
+            _log.log(logging.WARNING if known else logging.ERROR, "the spool: %s", error, exc_info=not known)
             return False
+        finally:
+            self._observe(self._spool.statistics())
 
     async def drain(self) -> bool:
         """Write everything to the log that can be, in order; True: nothing is left.
@@ -106,11 +120,11 @@ class Draining:
 
     async def _is_back(self) -> bool:
         try:
-            if not await self._lease.renew():
-                await self._lease.begin()
-        except Unavailable as error:
-            _log.debug("the journal is still away: %s", error)
-            return False
+            await self._renew()
+        except JournalError as error:
+            _log.debug("the lease could not be renewed: %s", error)
+            # Two that renew at once may be in each other's way: then the database is there.
+            return not isinstance(error, Unavailable)
         return True
 
     async def _write_one(self, proposal: str) -> bool:

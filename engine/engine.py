@@ -20,6 +20,7 @@ from engine.rules import Rules
 from engine.runtime import Runtime
 from engine.schemas import Prepared
 from engine.settings import Settings
+from engine.spool import SpoolStatistics
 from engine.stuck import ReconcileReport
 from events.log import EventLog, LogStatistics
 from events.types import Approved, Denied, Executed, Failed, Paused, Proposed
@@ -29,12 +30,13 @@ __all__ = ("Engine", "EngineOpening", "EngineStatistics")
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """A snapshot: the worker's id, what its log has done, calls in flight, and what its reconciliations came to."""
+    """A snapshot: the worker's id, its log, calls in flight, what its reconciliations came to, and its spool."""
 
     worker: str
     log: LogStatistics
     in_flight: int
     reconciled: RoundStatistics
+    spool: SpoolStatistics
 
 
 class Engine:
@@ -81,7 +83,11 @@ class Engine:
         """Return a snapshot."""
         runtime = self._runtime
         return EngineStatistics(
-            runtime.worker, runtime.log.statistics(), len(runtime.flights), runtime.rounds.statistics()
+            runtime.worker,
+            runtime.log.statistics(),
+            len(runtime.flights),
+            runtime.rounds.statistics(),
+            SpoolStatistics() if runtime.spool is None else runtime.spool.statistics(),
         )
 
     async def prepare_tools_for_llm(
@@ -233,9 +239,14 @@ class Engine:
         return result_messages(await answers(self._runtime, message_id, user_id, calls, limit, close_open), family)
 
     async def attempt(self, key: str, *, user_id: str | None) -> AttemptRow | None:
-        """Return the ``tool_call_attempts`` row of a call, or None where the tenant has no such call."""
+        """Return the ``tool_call_attempts`` row of a call, or None where the tenant has no such call.
+
+        :raises LogUnavailable: if the log cannot be read, or what became of the call is still in this machine's spool
+        """
+        from engine.catching_up import catch_up
         from projections.rows import read_attempt
 
+        await catch_up(self._runtime, user_id, key=key)
         return await read_attempt(self._runtime.log, key, user_id)
 
     async def reconcile(self, dry_run: bool = False) -> ReconcileReport:

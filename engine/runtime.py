@@ -6,6 +6,7 @@ import msgspec
 
 from engine.arguments import ArgumentChecker
 from engine.conversations import Conversations
+from engine.draining import Draining
 from engine.endings import Endings
 from engine.flight import Flights
 from engine.guards import ResultGuard
@@ -28,7 +29,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one open engine.
 
     :ivar worker: the engine's id in the lease table and in every Proposed it makes
-    :ivar spool: what is kept while the log cannot be written; None: nothing can be
+    :ivar spool: what is kept while the log cannot be written, and ``draining`` writes it; None: nothing can be kept
     """
 
     log: EventLog
@@ -45,6 +46,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     last_appends: LastAppends
     flights: Flights
     spool: Spool | None
+    draining: Draining | None
     guards: tuple[ResultGuard, ...]
     settings: Settings
     telemetry: Telemetry

@@ -111,6 +111,10 @@ class Spool:
         self._tell()
         return kept
 
+    async def holds(self, tenant: str, key: str, turn: str) -> bool:
+        """Return whether anything is kept of a key, or of the keys of a turn. :raises LogUnavailable: if unknown"""
+        return await self._do(partial(self._files.holds, tenant, key, turn))
+
     async def pending(self) -> list[str]:
         """Return the proposals of the calls that are to be written to the log, in order."""
         return await self._do(self._files.pending)

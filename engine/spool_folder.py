@@ -194,6 +194,11 @@ class SpoolFolder:
         name = None if proposed is None else name_of(proposed)
         index.take(offset, entry, name, None if outcome is None else outcome.id)
 
+    def holds(self, tenant: str, key: str, turn: str) -> bool:
+        """Tell whether anything is kept of a key, or of the keys of a turn."""
+        names = [call.name for index in (*self._held(), *self._others.values()) for call in index]
+        return any(owner == tenant and (name == key or (turn and name.startswith(f"{turn}:"))) for owner, name in names)
+
     def pending(self) -> list[str]:
         """Return the proposals of the calls that are to be written, oldest file first, in the order of each."""
         return [call.proposal for index in self._held() for call in index]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from engine.catching_up import catch_up
 from engine.runtime import Runtime
 from events.errors import LogUnavailable, NotFound, Refused
 from events.keys import require_storable
@@ -66,13 +67,14 @@ async def stand(runtime: Runtime, key: str, user_id: str | None) -> Standing:
     """Return where a call stands.
 
     :raises NotFound: if the tenant has no such call
-    :raises LogUnavailable: if the log cannot be read
+    :raises LogUnavailable: if the log cannot be read, or what became of the call is still in this machine's spool
     """
     try:
         require_storable(key, "the key")
         require_storable(user_id, "the user id")
     except Refused:
         raise _unknown(key) from None
+    await catch_up(runtime, user_id, key=key)
     row = await read_attempt(runtime.log, key, user_id)
     if row is None:
         raise _unknown(key)

@@ -56,9 +56,8 @@ _log = logging.getLogger("calljournal.engine")
 class Running:
     """An engine's background: heartbeat, sealer, reconciler, and the last appends of calls that nobody waits for."""
 
-    def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup, draining: Draining | None) -> None:
+    def __init__(self, runtime: Runtime, lease: Lease, tasks: anyio.abc.TaskGroup) -> None:
         self._runtime = runtime
-        self._draining = draining
         self._lease = lease
         self._tasks = tasks
 
@@ -89,10 +88,10 @@ class Running:
                 await self._runtime.spool.aclose()
 
     async def _drain(self) -> None:
-        spool = self._runtime.spool
-        if self._draining is None or spool is None or not spool.waiting:
+        spool, draining = self._runtime.spool, self._runtime.draining
+        if draining is None or spool is None or not spool.waiting:
             return
-        await _drain(self._draining, self._runtime.settings.limits.cleanup)
+        await _drain(draining, self._runtime.settings.limits.cleanup)
         left = spool.statistics().depth
         if left:
             _log.warning("%d calls are left in %s; the next engine on this machine writes them", left, spool.folder)
@@ -118,7 +117,7 @@ async def start(
     telemetry.queued = lambda: log.statistics().writer.waiting
     spool = open_spool(url, lease.worker, settings)
     runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool)
-    draining = None if spool is None else Draining(spool, log, runtime.journal, lease)
+    draining = runtime.draining
     try:
         await lease.begin()
         await runtime.rulebook.begin()
@@ -134,7 +133,7 @@ async def start(
         tasks.start_soon(reconcile_forever, runtime, settings.reconcile_interval)
     if draining is not None:
         tasks.start_soon(draining.run)
-    return runtime, Running(runtime, lease, tasks, draining)
+    return runtime, Running(runtime, lease, tasks)
 
 
 async def _close(log: EventLog, spool: Spool | None) -> None:
@@ -143,6 +142,11 @@ async def _close(log: EventLog, spool: Spool | None) -> None:
     finally:
         if spool is not None:
             await spool.aclose()
+
+
+async def _renew(lease: Lease) -> None:
+    if not await lease.renew():
+        await lease.begin()
 
 
 async def _drain(draining: Draining, seconds: float) -> None:
@@ -163,6 +167,7 @@ def _runtime(
 ) -> Runtime:
     journal = Journal(log, telemetry.transition)
     endings = Endings(journal, spool)
+    draining = None if spool is None else Draining(spool, log, journal, partial(_renew, lease), telemetry.spooled)
     return Runtime(
         log=log,
         journal=journal,
@@ -178,6 +183,7 @@ def _runtime(
         last_appends=last_appends,
         flights=Flights(journal, endings, last_appends, telemetry),
         spool=spool,
+        draining=draining,
         guards=guards,
         settings=settings,
         telemetry=telemetry,

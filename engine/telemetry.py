@@ -18,6 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from engine.spool import SpoolStatistics
 from engine.stuck import StuckCounts, StuckKind
 from events.transitions import kind_of
 from events.types import Denied, Executed, Failed, Paused, Proposed, ToolEvent
@@ -141,7 +142,17 @@ class Telemetry:
         self._queue_told = 0
         self._stuck = meter.create_gauge("calljournal.stuck")
         self._pending = meter.create_gauge("calljournal.pending_approvals")
+        self._spool_depth = meter.create_gauge("calljournal.spool.depth")
+        self._spool_oldest = meter.create_gauge("calljournal.spool.oldest", unit="s")
+        self._spool_parked = meter.create_gauge("calljournal.spool.parked")
         self._lag = meter.create_gauge("calljournal.projection.lag", unit="{event}")
+
+    def spooled(self, statistics: SpoolStatistics) -> None:
+        """Note what waits on this machine for the journal to come back."""
+        if self._audience.there:
+            self._spool_depth.set(statistics.depth)
+            self._spool_oldest.set(statistics.oldest)
+            self._spool_parked.set(statistics.parked)
 
     @property
     def heard(self) -> bool:
