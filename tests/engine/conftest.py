@@ -59,3 +59,14 @@ def station(only_station: Any, caplog: pytest.LogCaptureFixture) -> Iterator[Any
     only_station.exporter.clear()
     yield only_station
     assert [record for record in caplog.records if record.name.startswith("opentelemetry")] == []
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def losable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A ``LosableJournal`` of the test's own: it can be taken away, and comes back."""
+    from tests.engine.losing import losable_postgres, losable_sqlite
+
+    url = str(request.getfixturevalue(f"{request.param}_url"))
+    losing = losable_sqlite(url) if request.param == "sqlite" else losable_postgres(url, monkeypatch)
+    with losing as journal:
+        yield journal
