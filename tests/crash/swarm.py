@@ -56,7 +56,7 @@ TURN: Final = 5
 LEFT_ALONE: Final = 0.15
 """How many of the calls that wait are never decided: they end by their deadline."""
 
-LIMITS: Final = Limits(lease=2.0, decide_within=10.0, answer_within=10.0, resume_within=12.0)
+LIMITS: Final = Limits(lease=2.0, decide_within=20.0, answer_within=20.0, resume_within=20.0)
 
 
 def settings_in(folder: Path) -> Settings:

@@ -57,8 +57,9 @@ def tickets_for(size: Size) -> list[Ticket]:
         for _ in range(copies):
             place(number, Ticket(number, together=copies > 1))
         calls += copies
-        while luck.random() < 0.25:
-            place(number + luck.expovariate(1 / (size.calls / 8)), Ticket(number))
+        while luck.random() < 0.3:
+            # Soon, when whoever died of it has just been found to be dead; or when all is long over.
+            place(number + luck.expovariate(1 / luck.choice((100, 400, size.calls / 8))), Ticket(number))
             calls += 1
         number += 1
     return [ticket for _at, _order, ticket in sorted(placed)]

@@ -30,7 +30,7 @@ LONG = Size(workers=8, approvers=2, calls=20_000, kills=60)
 LESS = Size(workers=8, approvers=2, calls=4_000, kills=30)
 
 ALWAYS = ("Executed", "Failed", "Paused", "Denied", "Approved", "Resumed", "duplicate", "rejected", "ordinal")
-IN_THE_LONG_RUN = ("orphaned", "expired", "timeout", "takeover", "LateOutcome", "run again")
+IN_THE_LONG_RUN = ("orphaned", "expired", "timeout", "run again")
 
 
 @pytest.fixture(scope="module")
