@@ -39,8 +39,13 @@ class Flight:
     :ivar rule: the operator's rule that allowed it
     :ivar started: the tool has been called
     :ivar spooled: its proposal is in the spool: so is everything that follows it
+    :ivar unwritten: the log did not take its proposal, and nor has the spool yet
     :ivar span: its span, once it may run
     """
+
+    # Of hardly any flight are these ever set.
+    spooled = False
+    unwritten = False
 
     def __init__(self, proposed: Proposed) -> None:
         self.restart(proposed)
@@ -56,7 +61,6 @@ class Flight:
         self.answer: Any | msgspec.UnsetType = msgspec.UNSET
         self.settled = False
         self.started = False
-        self.spooled = False
 
     def claimed(self, claim: Resumed, proposed: Proposed, version: int) -> None:
         """Note that the call is to be this engine's by this claim, which will be its stream's last event."""
@@ -99,7 +103,9 @@ class Flights:
         """Return a flight that has not ended and that this engine has, besides this one, under a key: else its own."""
         key, user_id = key or flight.proposed.key, flight.proposed.user_id
         for other in self._open:
-            if other is not flight and other.proposed.key == key and other.proposed.user_id == user_id:
+            if other is flight or other.unwritten:
+                continue
+            if other.proposed.key == key and other.proposed.user_id == user_id:
                 return other
         return None
 

@@ -49,7 +49,7 @@ async def enter_unwritten(
     :param ordinal: the first that may be free: the keys before it are other calls'
     :raises LogUnavailable: if it may not run, or can be spooled neither: nothing is there to be yielded
     """
-    flight.settled = True
+    flight.settled = flight.unwritten = True
     spool = runtime.spool
     try:
         if spool is None or not is_outage(outage) or not _permitted(runtime, proposal.proposed):
@@ -124,6 +124,8 @@ async def _enter(
             continue
         told = await _told(runtime, spool, flight.proposed, known, other, caller)
         if told is not None:
+            # What is remembered of the call is its own flight's business.
+            runtime.flights.forget(flight)
             return told
         ordinal += 1
 
@@ -150,13 +152,14 @@ async def _begin(
     else:
         # Beforehand: cancelled meanwhile, it may be there, and then its end must be, too.
         flight.spooled, flight.settled = True, False
+    flight.unwritten = False
     try:
         known = await spool.begin(proposed, refusal)
     except LogUnavailable:
         flight.spooled, flight.settled = False, True
         raise
     if known is not None:
-        flight.spooled, flight.settled = False, True
+        flight.spooled, flight.settled, flight.unwritten = False, True, True
         return None
     if refusal is None:
         return [proposed]
@@ -186,10 +189,11 @@ async def recalled(runtime: Runtime, flight: Flight, caller: Caller) -> list[Str
 async def _look(
     runtime: Runtime, spool: Spool, flight: Flight, proposed: Proposed
 ) -> tuple[Kept | None, Flight | None]:
-    """Return what is spooled under a key, and the flight under it: whichever of the two moments had one."""
+    """Return what is spooled under a key, and the flight under it: one that ended meanwhile, if that explains it."""
     before = runtime.flights.another(flight, proposed.key)
     known = await spool.find(proposed)
-    return known, before or runtime.flights.another(flight, proposed.key)
+    after = runtime.flights.another(flight, proposed.key)
+    return known, after if known is None else after or before
 
 
 async def _told(

@@ -82,9 +82,9 @@ async def test_behaviour_111_each_effect_under_each_setting(
         losable.come_back()
         await drained(engine)
         assert [replace(record.event, position=None) for record in await in_log(engine)] == yielded
-        for effect in staged.ran:
-            row = await row_of(engine, f"m:{effect}")
-            assert (row.status, row.result, row.late) == ("executed", effect, True)
+        for name in staged.ran:
+            row = await row_of(engine, f"m:{name}")
+            assert (row.status, row.result, row.late) == ("executed", name, True)
         assert spool_files(settings) == []
         await proved(engine)
 
