@@ -169,7 +169,11 @@ async def test_case_execute_01_cancel_in_mid_tool(journal_url: str) -> None:
         assert slow_row.status == "failed"
         assert "cancelled" in str(slow_row.error)
         assert [type(event) for event in await stream_of(engine, "m:c2")] == [Proposed, Failed]
-        # The conversation goes on.
+        # The conversation goes on: the next request has a result for each call, the real one and an error.
+        told = await engine.tool_results("m", user_id="u")
+        assert [message["tool_call_id"] for message in told] == ["c1", "c2"]
+        assert told[0]["content"] == "fast"
+        assert told[1]["content"].startswith("Error: The call was cancelled")
         assert isinstance(
             await outcome_of(engine, call(name="fast"), CallContext(user_id="u", message_id="m2")), Executed
         )
