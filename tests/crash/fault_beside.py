@@ -61,7 +61,7 @@ async def rival(consumer: Consumer, stage: Stage, call: ToolCall, url: str) -> A
         await Consumer(engine, consumer.message, consumer.told).execute(call)
         stage.released.set()
 
-    async with Engine.open(url, rows=ROWS, tools=[elsewhere.tool()]) as engine, anyio.create_task_group() as tasks:
+    async with Engine.open(url, rows=ROWS, tools=elsewhere.tools()) as engine, anyio.create_task_group() as tasks:
         tasks.start_soon(closing)
         yield
         tasks.cancel_scope.cancel()

@@ -34,7 +34,7 @@ def work(job: Job) -> Said:
 async def _walk(job: Job) -> Said:
     path = path_named(job.path)
     stage = Stage(job.effects, path.holds, path.gates)
-    async with Engine.open(job.url, rows=ROWS, tools=[stage.tool()], settings=job.settings(path.limits)) as engine:
+    async with Engine.open(job.url, rows=ROWS, tools=stage.tools(), settings=job.settings(path.limits)) as engine:
         consumer = Consumer(engine, job.turn, job.told, path.headless)
         beside: AbstractAsyncContextManager[None] = nullcontext()
         if path.beside is not None:
@@ -59,7 +59,7 @@ async def _stage(job: Job) -> Said:
     assert path.staged is not None
     stage = Stage(job.effects, holds=True)
     async with (
-        Engine.open(job.url, rows=ROWS, tools=[stage.tool()], settings=job.settings(path.limits)) as engine,
+        Engine.open(job.url, rows=ROWS, tools=stage.tools(), settings=job.settings(path.limits)) as engine,
         anyio.create_task_group() as tasks,
     ):
         for turn in job.turns:

@@ -141,6 +141,7 @@ _NOW = Limits(decide_within=0.0)
 
 PATHS: tuple[Path, ...] = (
     Path(name="normal", story=_RUN, walk=executed_and_confirmed, calls=_calls("ring")),
+    Path(name="in a thread", story=_RUN, walk=executed_and_confirmed, calls=_calls("strike")),
     Path(name="duplicate", story=_RUN, walk=executed_twice, calls=_calls("ring")),
     Path(
         name="duplicate of a running call",

@@ -33,7 +33,7 @@ _SHORT = 0.5
 async def _opened(job: Job, lease: float = 30.0) -> AsyncIterator[Engine]:
     stage = Stage(job.effects)
     settings = job.settings(replace(path_named(job.path).limits, lease=lease))
-    async with Engine.open(job.url, rows=ROWS, tools=[stage.tool()], settings=settings) as engine:
+    async with Engine.open(job.url, rows=ROWS, tools=stage.tools(), settings=settings) as engine:
         yield engine
 
 
@@ -61,7 +61,7 @@ async def reconcile(job: Job) -> Said:
     """Reconcile; then no call is left that nobody works on, but for those that may be taken over."""
     async with _opened(job, lease=_SHORT) as engine:
         problems: list[str] = []
-        while (report := await engine.reconcile()).steady_in > 0:
+        while (report := await engine.reconcile()).steady_in > 0 or report.counts.held:
             problems += report.problems
             await anyio.sleep(min(report.steady_in, _SHORT / 10))
         problems += report.problems

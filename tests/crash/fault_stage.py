@@ -1,4 +1,4 @@
-"""The tool of the fault matrix: every run of it leaves a line in a file, and it can be held where it stands."""
+"""The tools of the fault matrix: every run leaves a line in a file; one can be held where it stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine import InputRequired, Tool, ToolContext, ToolRow
 
 __all__ = ("CLIENT", "ROWS", "Stage", "effects_in")
 
-ROWS = (ToolRow(id="t1", name="works", user_id="u"),)
+ROWS = (ToolRow(id="t1", name="works", user_id="u"), ToolRow(id="t2", name="threaded", user_id="u"))
 CLIENT = {"name": "client", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 
 _NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -57,12 +57,15 @@ class Stage:
         await anyio.lowlevel.checkpoint()
         if action == "ask" and context.answer is msgspec.UNSET:
             return InputRequired({"question": "which?"})
-        # One write: the line of a killed process is there whole, or not at all.
-        os.write(self._file, f"{context.idempotency_key} {n}\n".encode())
+        self.mark(context, n)
         if self.holds:
             await self._hold()
         await anyio.lowlevel.checkpoint()
         return f"did {n}"
+
+    def mark(self, context: ToolContext, n: int) -> None:
+        """Leave a mark: one write, so that the line of a killed process is there whole, or not at all."""
+        os.write(self._file, f"{context.idempotency_key} {n}\n".encode())
 
     async def _hold(self) -> None:
         self.held += 1
@@ -70,8 +73,8 @@ class Stage:
         changed.set()
         await self.released.wait()
 
-    def tool(self) -> type[Tool]:
-        """Return the tool that plays here."""
+    def tools(self) -> tuple[type[Tool], type[Tool]]:
+        """Return the tool that plays here, and a sync one."""
         stage = self
 
         class Works(Tool):
@@ -88,7 +91,19 @@ class Stage:
             async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
                 return await stage.play(action_name, context, kwargs["n"])
 
-        return Works
+        class Threaded(Works):
+            """Does it in a thread, which nothing can stop."""
+
+            name = "threaded"
+
+            def get_actions_metadata(self) -> list[dict[str, Any]]:
+                return [{"name": "strike", "parameters": _NUMBER}]
+
+            def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
+                stage.mark(context, kwargs["n"])
+                return f"did {kwargs['n']}"
+
+        return Works, Threaded
 
 
 def effects_in(text: str) -> dict[str, list[int]]:
