@@ -1,7 +1,8 @@
 """A process in which somebody approves a call and has it run, at the same moment as somebody else elsewhere.
 
-``python -m tests.crash.approver URL BACKEND NAME KEY``. It writes ``ready``, waits for a line, decides and resumes, and
-writes what came of each: the kind of event, or the error. Its tool leaves a mark in the file named by ``EFFECTS``.
+``python -m tests.crash.approver URL BACKEND NAME KEY [TIMES]``. It writes ``ready``, waits for a line, decides (so many
+times at once) and resumes, and writes what came of each: the kind of event, or the error. Its tool leaves a mark in the
+file named by ``EFFECTS``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ async def tried(work: Callable[[], Awaitable[object]]) -> None:
         say(f"Refused {error}")
 
 
-async def main(url: str, name: str, key: str) -> None:
+async def main(url: str, name: str, key: str, times: int) -> None:
     async def decided() -> object:
         return await engine.decide(key, approve=True, by=name, user_id="u")
 
@@ -50,9 +51,11 @@ async def main(url: str, name: str, key: str) -> None:
     async with Engine.open(url, rows=[ToolRow(id="t1", name="gated_bell")], tools=[GatedBell]) as engine:
         say("ready")
         await anyio.to_thread.run_sync(sys.stdin.readline)
-        await tried(decided)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(times):
+                tasks.start_soon(tried, decided)
         await tried(ran)
 
 
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1], sys.argv[3], sys.argv[4], backend=sys.argv[2])
+    anyio.run(main, sys.argv[1], sys.argv[3], sys.argv[4], int((sys.argv[5:] or ["1"])[0]), backend=sys.argv[2])

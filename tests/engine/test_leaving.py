@@ -83,7 +83,7 @@ LEAVING = [leave_by_break, leave_by_closing, leave_by_an_error, leave_by_a_timeo
 
 
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_leaving_after_each_event(sqlite_url: str, leave: Callable[[Any, int], Awaitable[None]]) -> None:
+async def test_case_stream_04_left_after_each_event(sqlite_url: str, leave: Callable[[Any, int], Awaitable[None]]) -> None:
     watched = Watched()
     async with staged(sqlite_url, watched.works, parameters=NAMED) as engine:
         for count in (1, 2):
@@ -101,7 +101,7 @@ async def test_leaving_after_each_event(sqlite_url: str, leave: Callable[[Any, i
 
 @pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_stream_that_is_dropped_is_closed(journal_url: str) -> None:
+async def test_case_stream_04_dropped_and_collected(journal_url: str) -> None:
     watched = Watched()
     async with staged(journal_url, watched.works, parameters=NAMED) as engine:
         async for _ in engine.execute(call({"name": "n"}), CONTEXT):
