@@ -1,0 +1,201 @@
+"""Processes killed while their journal is away: what they had said is in the log afterwards, once and in order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import pytest
+
+from engine import Engine
+from events import Proposed
+from projections import verify
+from tests.crash.spooler import ReadBell, row, settings
+from tests.engine.losing import LosableJournal, losable_postgres, losable_sqlite, spool_files
+from tests.logs import recorded_events
+from tests.shape import ROOT
+
+__all__ = ()
+
+pytestmark = pytest.mark.anyio
+
+
+class Said(msgspec.Struct, frozen=True):
+    """An event that a process was given."""
+
+    id: str
+    key: str
+    kind: str
+    position: str
+
+
+class Spooler:
+    """A process that runs calls while its journal is away."""
+
+    def __init__(self, url: str, backend: str, folder: Path, name: str) -> None:
+        command = [sys.executable, "-m", "tests.crash.spooler", url, backend, str(folder / "spool"), name]
+        environment = {**os.environ, "EFFECTS": str(folder / "effects")}
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        self.said: list[Said] = []
+        assert self._out.readline() == b"ready\n"
+
+    @property
+    def _out(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def begin(self) -> None:
+        """Let it run its calls."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def listen(self, events: int | None = None) -> None:
+        """Read so many events, or all there will be."""
+        while events is None or len(self.said) < events:
+            line = self._out.readline()
+            if not line.endswith(b"\n"):
+                return
+            self.said.append(Said(*line.decode().split()))
+
+    def kill(self) -> None:
+        """Kill it as a power cut would, and read what it had said."""
+        self.process.kill()
+        self.listen()
+        self.process.wait()
+
+    def close(self) -> None:
+        """End it, if it has not ended."""
+        if self.process.poll() is None:
+            self.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+@contextmanager
+def spoolers(journal: LosableJournal, backend: str, folder: Path, count: int) -> Iterator[list[Spooler]]:
+    processes: list[Spooler] = []
+    try:
+        for number in range(count):
+            processes.append(Spooler(journal.url, backend, folder, f"p{number}"))
+        yield processes
+    finally:
+        for process in processes:
+            process.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def losable(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LosableJournal]:
+    """A journal that can be taken away."""
+    if request.param == "postgres":
+        with losable_postgres(str(request.getfixturevalue("postgres_url")), monkeypatch) as journal:
+            yield journal
+        return
+    with losable_sqlite(f"sqlite:///{tmp_path}/journal.db") as journal:
+        yield journal
+
+
+def open_engine(journal: LosableJournal, folder: Path) -> Any:
+    return Engine.open(journal.url, rows=[row()], tools=[ReadBell], settings=settings(folder / "spool"))
+
+
+async def all_is_there(engine: Engine, folder: Path, processes: list[Spooler], ordered: bool = True) -> None:
+    """Assert that everything said is in the log, once, and that nothing ran twice.
+
+    :param ordered: no call was made after the journal was back: then those of each loop stand in the order they had
+    """
+    records = await recorded_events(engine.log)
+    places = {record.event.id: record.position for record in records}
+    assert len(places) == len(records)
+    for process in processes:
+        by_loop: dict[str, list[int]] = defaultdict(list)
+        for said in process.said:
+            assert said.id in places, said
+            assert said.position in ("None", str(places[said.id]))
+            by_loop[said.key.partition(":")[0] if ordered else said.key].append(places[said.id])
+        assert all(positions == sorted(positions) for positions in by_loop.values())
+    marks = folder / "effects"
+    effects = Counter(marks.read_text().split() if marks.exists() else ())
+    assert set(effects.values()) <= {1}
+    proposed = {record.event.arguments["mark"] for record in records if isinstance(record.event, Proposed)}
+    assert set(effects) <= proposed
+    report = await verify(engine.log)
+    assert report.ok, report.problems
+
+
+@pytest.mark.parametrize("after", [1, 2, 25])
+async def test_behaviour_111_killed_after_what_it_yielded(
+    losable: LosableJournal, tmp_path: Path, anyio_backend_name: str, after: int
+) -> None:
+    async with open_engine(losable, tmp_path):
+        pass
+    with spoolers(losable, anyio_backend_name, tmp_path, 1) as (process,):
+        losable.go_away()
+        process.begin()
+        process.listen(after)
+        process.kill()
+        assert {said.position for said in process.said} == {"None"}
+        losable.come_back()
+        assert spool_files(settings(tmp_path / "spool"))
+        async with open_engine(losable, tmp_path) as engine:
+            assert engine.statistics().spool.depth == 0
+            await all_is_there(engine, tmp_path, [process])
+        assert spool_files(settings(tmp_path / "spool")) == []
+
+
+async def test_killed_before_and_after_the_journal_went_away(
+    losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
+) -> None:
+    """Three processes: what they had begun while the journal was there is ended from the spool."""
+    async with open_engine(losable, tmp_path):
+        pass
+    with spoolers(losable, anyio_backend_name, tmp_path, 3) as processes:
+        for process in processes:
+            process.begin()
+        for process in processes:
+            process.listen(20)
+        losable.go_away()
+        for process in processes:
+            # Not counted from here: what is on its way was said before.
+            process.listen(len(process.said) + 150)
+        for process in processes:
+            process.kill()
+        assert all(process.said[-1].position == "None" for process in processes)
+        losable.come_back()
+        async with open_engine(losable, tmp_path) as engine:
+            # On one file the three are in each other's way before: to each, that is an outage of its own.
+            await all_is_there(engine, tmp_path, processes, ordered=not losable.readable)
+        assert spool_files(settings(tmp_path / "spool")) == []
+
+
+async def test_a_living_process_writes_what_a_killed_one_left(
+    losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
+) -> None:
+    async with open_engine(losable, tmp_path):
+        pass
+    with spoolers(losable, anyio_backend_name, tmp_path, 2) as processes:
+        losable.go_away()
+        for process in processes:
+            process.begin()
+            process.listen(10)
+        first, second = processes
+        first.kill()
+        second.listen(len(second.said) + 10)
+        losable.come_back()
+        while len(spool_files(settings(tmp_path / "spool"))) > 1:
+            second.listen(len(second.said) + 1)
+        second.kill()
+        async with open_engine(losable, tmp_path) as engine:
+            await all_is_there(engine, tmp_path, processes, ordered=False)
