@@ -12,6 +12,7 @@ __all__ = ("RESULT_TEXT", "STORABLE_TEXT", "WHOLE_TEXT", "TextRule", "mended")
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALVES: Final = re.compile("[\ud800-\udfff]+")
 
+_SHORT: Final = 1000
 _CACHED: Final = 24 * 1024
 """Characters that are looked through again and again while they are in the processor's first cache."""
 
@@ -48,6 +49,8 @@ class TextRule(msgspec.Struct, frozen=True):
 
     def _found(self, text: str) -> list[str]:
         if len(text) <= _CACHED:
+            if len(text) <= _SHORT and text.isprintable():
+                return []
             return [character for character in self.removed if character in text]
         parts = [(start, start + _CACHED) for start in range(0, len(text), _CACHED)]
         found = {each for start, end in parts for part in (text[start:end],) for each in self.removed if each in part}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID, uuid5
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ _BESIDE: Final = UUID("0b3a7c52-7f0e-4d5e-9d0a-5c1f6f2e8a41")
 # Tuples: a union is looked through by slower means, and this is done for every call.
 _CLOSING: Final = (Paused, Denied, Executed, Failed)
 _YIELDED: Final = (Proposed, *_CLOSING)
+
+E = TypeVar("E", bound=ToolEvent)
 
 
 class Journal:
@@ -46,6 +48,8 @@ class Journal:
         :raises VersionConflict: if the key is taken
         :raises LogUnavailable: if it cannot be written; then the call must not run
         """
+        if not closing:
+            return [await self._append_one(proposed, 0)]
         records = await self._append(proposed, [proposed, *closing], 0)
         return [event for event in records if isinstance(event, _YIELDED)]
 
@@ -74,12 +78,11 @@ class Journal:
         :raises Conflict: if the attempt has been closed by somebody else, or cannot be closed like this
         :raises LogUnavailable: if it cannot be written
         """
-        events: list[ToolEvent] = [outcome]
-        if isinstance(outcome, Executed) and proposed.message_id is None:
-            events.append(_confirmation(outcome, _id_beside(outcome)))
-        appended = await self._append(proposed, events, version, encoded if isinstance(outcome, Executed) else None)
-        event = appended[0]
-        assert isinstance(event, _CLOSING)
+        if proposed.message_id is not None or not isinstance(outcome, Executed):
+            return await self._append_one(outcome, version, encoded)
+        confirmed = _confirmation(outcome, _id_beside(outcome))
+        event = (await self._append(proposed, [outcome, confirmed], version, encoded))[0]
+        assert isinstance(event, Executed)
         return event
 
     def when_appended(self, tell: Callable[[], None] | None) -> None:
@@ -104,6 +107,11 @@ class Journal:
         (event,) = await self._append(proposed, [outcome], version, dead_worker=worker)
         assert isinstance(event, Failed)
         return event
+
+    async def _append_one(self, event: E, version: int, encoded: bytes | None = None) -> E:
+        appended = await self._log.append_one(event, version, result_json=encoded)
+        self._observe(appended)
+        return cast("E", appended)
 
     async def _append(
         self,

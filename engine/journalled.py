@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.cleaning import STORABLE_TEXT
-from engine.jsonform import NoJsonForm, json_form
+from engine.jsonform import NoJsonForm, is_flat, json_form
 
 __all__ = ("MAX_DEPTH", "TOO_DEEP", "journal_form")
 
@@ -27,7 +27,7 @@ def journal_form(value: Any) -> Any:
         form = json_form(value, STORABLE_TEXT)
     except NoJsonForm:
         return TOO_DEEP
-    return TOO_DEEP if _is_too_deep(form) else form
+    return form if is_flat(form) or not _is_too_deep(form) else TOO_DEEP
 
 
 def _is_too_deep(value: Any) -> bool:

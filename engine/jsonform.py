@@ -41,7 +41,7 @@ import msgspec
 from engine.cleaning import WHOLE_TEXT, TextRule
 from events.errors import Refused
 
-__all__ = ("LISTED", "NoJsonForm", "encode", "formed", "is_plain", "json_form")
+__all__ = ("LISTED", "NoJsonForm", "encode", "formed", "is_flat", "is_plain", "json_form")
 
 LISTED: Final = 100_000
 """How many items of an iterator are listed."""
@@ -69,9 +69,14 @@ def encode(value: Any) -> bytes:
         raise NoJsonForm("this value holds itself, or is nested too deeply for JSON") from None
 
 
+def is_flat(value: Any) -> bool:
+    """Tell whether a value is an object by text that holds no list, no object and no float, as most arguments are."""
+    return type(value) is dict and _KEYS.issuperset(map(type, value)) and _SCALARS.issuperset(map(type, value.values()))
+
+
 def is_plain(value: Any) -> bool:
     """Tell whether a value is JSON content as it stands: text, numbers, true, false, null, lists, and dicts by text."""
-    if type(value) in _SCALARS:
+    if type(value) in _SCALARS or is_flat(value):
         return True
     waiting = [value]
     for item in waiting:

@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from engine.contract import ToolResult
+from engine.first_step import Rest, begin
 from engine.results import Finished, finish, finish_result
 from engine.settings import Limits
 from engine.threads import ThreadJob, Threads
@@ -72,21 +73,26 @@ class ToolRunner:
         job = None if is_async else self._threads.job(partial(self._listed, action), begins)
         if job is None:
             begins()
-        run = await self._attempt(action, job, timeout)
+        run = await self._attempt(action, job, timeout, cancellations)
         if cancellations.came():
             # A tool that caught the cancellation of its caller's task has not thereby called it off.
             renew_cancellation()
         return run
 
-    async def _attempt(self, action: Callable[[], Any], job: ThreadJob | None, timeout: float) -> Run:
+    async def _attempt(
+        self, action: Callable[[], Any], job: ThreadJob | None, timeout: float, cancellations: NativeCancellations
+    ) -> Run:
         started = perf_counter()
         failure: BaseException | None = None
-        deadline = anyio.move_on_after(timeout)
+        deadline = anyio.move_on_after(None)
         try:
             with deadline:
-                value = await (action() if job is None else job.run())
+                value = begin(action() if job is None else job.run())
                 if type(value) not in _COMPLETE:
-                    value = await self._completed(value)
+                    # Only now there is something to wait for, and to set a timer for: many a tool never waits.
+                    cancellations.watch()
+                    deadline.deadline = anyio.current_time() + timeout - (perf_counter() - started)
+                    value = await self._completed(await value if type(value) is Rest else value)
                 return _returned(value, started)
         except KeyboardInterrupt:
             raise
@@ -110,6 +116,8 @@ class ToolRunner:
 
     async def _completed(self, value: Any) -> Any:
         """Bring what is not there yet: what an awaitable returns, what an iterator yields."""
+        if type(value) in _COMPLETE:
+            return value
         if inspect.isawaitable(value):
             value = await value
         content = _content(value)

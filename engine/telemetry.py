@@ -164,7 +164,8 @@ class Telemetry:
         """Return the trace that is current now."""
         self._audience.look()
         context = contexts.get_current()
-        if not trace.get_current_span(context).get_span_context().is_valid:
+        # An empty context, as it is outside of any trace, need not be asked for its span.
+        if not context or not trace.get_current_span(context).get_span_context().is_valid:
             return Caller(context, None)
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, context)

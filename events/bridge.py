@@ -199,16 +199,19 @@ def cancellation_requested() -> bool:
 
 
 class NativeCancellations:
-    """Tells whether asyncio's ``Task.cancel`` is asked of the current task from now on; on trio it never is."""
+    """Tells whether asyncio's ``Task.cancel`` is asked of the current task once it is watched; on trio it never is."""
 
     __slots__ = ("_task", "_told")
 
     def __init__(self) -> None:
-        try:
+        self._task: asyncio.Task[Any] | None = None
+        self._told = 0
+
+    def watch(self) -> None:
+        """Begin: whatever was asked before does not count."""
+        if on_asyncio():
             self._task = asyncio.current_task()
-        except RuntimeError:
-            self._task = None
-        self._told = 0 if self._task is None else self._task.cancelling()
+            self._told = 0 if self._task is None else self._task.cancelling()
 
     def came(self) -> bool:
         """Whether it was asked since, and not called off."""

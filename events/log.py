@@ -7,7 +7,6 @@ positions in order and never skip one; a stream's versions count from 1 without 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from itertools import repeat
 from operator import attrgetter
 
 import anyio.to_thread
@@ -17,9 +16,9 @@ from msgspec.structs import replace
 from events.codec import Codec, Encoded
 from events.errors import NotFound, Refused, TransitionRejected, VersionConflict
 from events.keys import is_plain, require_storable, tenant_column
-from events.store import Appended, InlineProjection, Payload, Refusal, Store, StoredEvent, StreamAppend
+from events.store import Appended, InlineProjection, Refusal, Store, StreamAppend
 from events.subscription import Subscription
-from events.transitions import Requirement, kind_of, requirement
+from events.transitions import kind_of, requirement
 from events.types import Executed, Recorded, ToolEvent
 from events.writer import Writer, WriterStatistics
 
@@ -30,7 +29,7 @@ _AT_ONCE = 1 << 21
 
 _IDENTIFIERS = ("id", "call_id", "message_id", "tool_id", "tool_name", "action_name", "llm_name")
 
-_identifiers = attrgetter(*_IDENTIFIERS)
+_identifiers = attrgetter("key", "user_id", *_IDENTIFIERS)
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -98,8 +97,47 @@ class EventLog:
             prepared, encoded = await anyio.to_thread.run_sync(self._prepare, wanted, dead_worker, result_json)
         verdict = (await self._writer.submit((prepared,)))[0]
         if isinstance(verdict, Refusal):
-            raise _refused(wanted, verdict)
+            raise _refused(wanted.events[0], expected_version, verdict)
         return self._recorded(wanted, encoded, verdict)
+
+    async def append_one(
+        self, event: ToolEvent, expected_version: int, *, result_json: bytes | None = None
+    ) -> ToolEvent:
+        """Append one event to its own stream, and return it with its position; the rest as :meth:`append`.
+
+        Nearly every append is like this, and nothing is made here that only several events need.
+        """
+        if result_json is not None and len(result_json) > _AT_ONCE:
+            (record,) = await self.append(event.key, (event,), expected_version, event.user_id, result_json=result_json)
+            return record.event
+        repeatable = _require_legal(event, expected_version)
+        encoded = self._encode(event, result_json)
+        stored, payload = (encoded.stored,), encoded.payload
+        unit = StreamAppend(
+            tenant_column(event.user_id),
+            event.key,
+            expected_version,
+            stored,
+            self._projection.change((event,), stored),
+            () if payload is None else (payload,),
+            None,
+            repeatable,
+        )
+        (verdict,) = await self._writer.submit((unit,))
+        if isinstance(verdict, Refusal):
+            raise _refused(event, expected_version, verdict)
+        position = verdict.positions[0]
+        if position > self._position:
+            self._position = position
+        return replace(encoded.event, position=position)
+
+    def _encode(self, event: ToolEvent, result_json: bytes | None) -> Encoded:
+        try:
+            return self.codec.encode(event, result_json)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise Refused(
+                f"event {event.id} of {event.key!r} holds something that has no JSON form: {error}"
+            ) from error
 
     async def append_many(self, appends: Sequence[Append]) -> list[list[Recorded[ToolEvent]]]:
         """Append to several streams, all or none; the rest as :meth:`append`."""
@@ -112,35 +150,25 @@ class EventLog:
         recorded = []
         for append, (_, encoded), verdict in zip(appends, prepared, verdicts, strict=True):
             if isinstance(verdict, Refusal):
-                raise _refused(append, verdict)
+                raise _refused(append.events[0], append.expected_version, verdict)
             recorded.append((append, encoded, verdict))
         return [self._recorded(*entry) for entry in recorded]
 
     def _prepare(
         self, append: Append, dead_worker: str | None, result_json: bytes | None
     ) -> tuple[StreamAppend, list[Encoded]]:
-        rule = _require_consistent(append)
-        try:
-            encoded = [*map(self.codec.encode, append.events, repeat(result_json))]
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise Refused(f"the events of {append.key!r} hold something that has no JSON form: {error}") from error
-        # Nearly always it is one event: written out, for a comprehension costs as much as what is done in it.
-        first = encoded[0]
-        if len(encoded) == 1:
-            stored: tuple[StoredEvent, ...] = (first.stored,)
-            payloads: tuple[Payload, ...] = () if first.payload is None else (first.payload,)
-        else:
-            stored = tuple([entry.stored for entry in encoded])
-            payloads = tuple([entry.payload for entry in encoded if entry.payload is not None])
+        repeatable = _require_consistent(append)
+        encoded = [self._encode(event, result_json) for event in append.events]
+        stored = tuple([entry.stored for entry in encoded])
         unit = StreamAppend(
             tenant_column(append.user_id),
             append.key,
             append.expected_version,
             stored,
             self._projection.change(append.events, stored),
-            payloads,
+            tuple([entry.payload for entry in encoded if entry.payload is not None]),
             dead_worker,
-            append.expected_version > 0 and rule.repeatable,
+            repeatable,
         )
         return unit, encoded
 
@@ -218,40 +246,48 @@ class EventLog:
         await self.store.aclose()
 
 
-def _require_consistent(append: Append) -> Requirement:
-    """Return the law's row for the first event."""
+def _require_consistent(append: Append) -> bool:
+    """Return whether the first event may legally occur again."""
     key, user_id = append.key, append.user_id
     if not append.events:
         raise Refused(f"nothing to append to {key!r}: give at least one event")
-    texts = [key, user_id or ""]
     for event in append.events:
         if event.key != key or event.user_id != user_id:
             raise Refused(f"event {event.id} is of call {event.key!r} of another stream or tenant than {key!r}")
-        texts += filter(None, _identifiers(event))
+    for event in append.events[1:]:
+        _require_storable(event)
+    return _require_legal(append.events[0], append.expected_version)
+
+
+def _require_legal(event: ToolEvent, expected_version: int) -> bool:
+    """Return whether a stream's next event may legally occur again."""
+    _require_storable(event)
+    rule = requirement(event)
+    if expected_version:
+        if rule.status is not None:
+            return rule.repeatable
+        raise TransitionRejected(event.key, kind_of(event), "there already")
+    if rule.status is not None:
+        raise TransitionRejected(event.key, kind_of(event), "not there yet")
+    return False
+
+
+def _require_storable(event: ToolEvent) -> None:
     # Nearly always all of them are short and plain: one look at them together tells.
-    if not is_plain("".join(texts)):
-        _require_storable(append)
-    rule = requirement(append.events[0])
-    starts = rule.status is None
-    if starts != (append.expected_version == 0):
-        raise TransitionRejected(key, kind_of(append.events[0]), "there already" if starts else "not there yet")
-    return rule
+    if is_plain("".join(filter(None, _identifiers(event)))):
+        return
+    require_storable(event.key, "the key")
+    require_storable(event.user_id, "the user id")
+    for name in _IDENTIFIERS:
+        require_storable(getattr(event, name), f"the event's {name}")
 
 
-def _require_storable(append: Append) -> None:
-    require_storable(append.key, "the key")
-    require_storable(append.user_id, "the user id")
-    for event in append.events:
-        for name in _IDENTIFIERS:
-            require_storable(getattr(event, name), f"the event's {name}")
-
-
-def _refused(append: Append, refusal: Refusal) -> Exception:
-    kind = kind_of(append.events[0])
+def _refused(event: ToolEvent, expected_version: int, refusal: Refusal) -> Exception:
+    key, kind = event.key, kind_of(event)
     if refusal.lease_alive:
-        return TransitionRejected(append.key, kind, "in the hands of a live worker")
-    if refusal.version is None or refusal.version != append.expected_version:
-        return VersionConflict(append.key, append.expected_version, refusal.version)
+        return TransitionRejected(key, kind, "in the hands of a live worker")
+    if refusal.version is None or refusal.version != expected_version:
+        return VersionConflict(key, expected_version, refusal.version)
     waiting = f" ({refusal.pause_type})" if refusal.pause_type else ""
     late = ", with a late outcome" if refusal.late else ""
-    return TransitionRejected(append.key, kind, f"{refusal.status}/{refusal.gate}{waiting}{late}")
+    return TransitionRejected(key, kind, f"{refusal.status}/{refusal.gate}{waiting}{late}")

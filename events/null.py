@@ -38,12 +38,15 @@ class NullStore:
     def take(self, unit: Unit) -> Verdict:
         """Accept one unit at once."""
         moment = datetime.now(UTC)
+        # What nearly all units are: one event.
+        if len(unit) == 1 and len(unit[0].events) == 1:
+            self._position += 1
+            return (Appended((self._position,), moment),)
         verdict = []
         for append in unit:
-            first = self._position + 1
-            self._position += len(append.events)
-            positions = (first,) if first == self._position else tuple(range(first, self._position + 1))
-            verdict.append(Appended(positions, moment))
+            first, count = self._position + 1, len(append.events)
+            self._position += count
+            verdict.append(Appended((first,) if count == 1 else tuple(range(first, first + count)), moment))
         return tuple(verdict)
 
     async def read(self, statement: Any) -> Sequence[Any]:  # noqa: ARG002
@@ -92,5 +95,7 @@ class NullWriter(Writer):
         """
         if unit[0].expected_version == 0:
             await anyio.lowlevel.checkpoint()
-        self.count(1, 0.0)
+        self._batches += 1
+        self._appends += 1
+        self._largest = 1
         return self._nothing.take(unit)

@@ -163,6 +163,12 @@ _PLAIN: Mapping[str, Requirement] = MappingProxyType(
 )
 """The kinds of which every event asks for the same, by tag."""
 
+
+@lru_cache(maxsize=64)
+def _plain(kind: type[msgspec.Struct]) -> Requirement | None:
+    return _PLAIN.get(_kind_of_class(kind))
+
+
 _PAUSES: Mapping[PauseType, Requirement] = MappingProxyType(
     {pause_type: _staying("paused", phases, pause_type=pause_type) for pause_type, phases in _PAUSABLE.items()}
 )
@@ -176,7 +182,8 @@ _TAKEN_OVER = _staying("claimed", frozenset({"claimed"}), idempotent=True)
 
 def requirement(event: ToolEvent) -> Requirement:
     """Return the law's row for this event."""
-    if (plain := _PLAIN.get(kind_of(event))) is not None:
+    plain = _plain(type(event))
+    if plain is not None:
         return plain
     match event:
         case Paused():
