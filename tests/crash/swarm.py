@@ -18,8 +18,8 @@ from engine import CallContext, Limits, Settings, ToolCall
 
 __all__ = (
     "KINDS",
+    "LEASE",
     "LEFT_ALONE",
-    "LIMITS",
     "TENANTS",
     "TURN",
     "Kind",
@@ -56,12 +56,18 @@ TURN: Final = 5
 LEFT_ALONE: Final = 0.15
 """How many of the calls that wait are never decided: they end by their deadline."""
 
-LIMITS: Final = Limits(lease=2.0, decide_within=20.0, answer_within=20.0, resume_within=20.0)
+LEASE: Final = 2.0
+"""Seconds after which a process that was killed counts as dead."""
 
 
 def settings_in(folder: Path) -> Settings:
-    """Return the settings of a swarm's engines: everything that takes long elsewhere is short."""
-    return Settings(limits=LIMITS, spool=folder / "spool", reconcile_interval=3.0)
+    """Return the settings of a swarm's engines: everything that takes long elsewhere is short.
+
+    How many seconds a call waits, or is left to a takeover, is in the folder.
+    """
+    wait = float((folder / "patience").read_text())
+    limits = Limits(lease=LEASE, decide_within=wait, answer_within=wait, resume_within=wait)
+    return Settings(limits=limits, spool=folder / "spool", reconcile_interval=3.0)
 
 
 class PlannedCall(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from engine import CallContext, Engine
 from events import Approved, Refused
 from projections import AttemptRow
 from projections.listing import Wanted, list_attempts
-from tests.crash.swarm import LEFT_ALONE, LIMITS
+from tests.crash.swarm import LEASE, LEFT_ALONE
 from tests.crash.swarm_process import Notes, joined
 
 __all__ = ("main",)
@@ -73,7 +73,7 @@ class Approver:
 
 
 def _old(row: AttemptRow) -> bool:
-    return datetime.now(UTC) - row.updated_at > timedelta(seconds=LIMITS.lease)
+    return datetime.now(UTC) - row.updated_at > timedelta(seconds=LEASE)
 
 
 async def main(url: str) -> None:

@@ -70,7 +70,8 @@ async def joined(url: str) -> AsyncIterator[tuple[Engine, Notes]]:
 
 def members_in(folder: Path) -> Iterator[Member]:
     """Yield every process that came to open its engine."""
-    for line in (folder / "members").read_bytes().splitlines():
+    path = folder / "members"
+    for line in path.read_bytes().splitlines() if path.exists() else ():
         yield msgspec.json.decode(line, type=Member)
 
 

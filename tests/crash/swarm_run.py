@@ -17,6 +17,7 @@ from typing import Self
 import msgspec
 
 from tests.crash.swarm import TURN, Ticket, planned_turn
+from tests.crash.swarm_process import members_in
 from tests.shape import ROOT
 
 __all__ = ("Size", "Swarm", "tickets_for")
@@ -31,12 +32,13 @@ BACKENDS = ("asyncio", "trio")
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a swarm is, and how many of its processes are killed."""
+    """How large a swarm is, how many of its processes are killed, and how many seconds its calls wait."""
 
     workers: int
     approvers: int
     calls: int
     kills: int
+    patience: float = 20.0
     seed: int = 1
 
 
@@ -66,7 +68,7 @@ def tickets_for(size: Size) -> list[Ticket]:
 
 
 class Member:
-    """One process. ``victim``: it may be killed."""
+    """One process, and which it is: the so-manieth (``life``) in its place (``slot``) of its role."""
 
     def __init__(self, process: subprocess.Popen[bytes], name: str, role: str, slot: int, life: int) -> None:
         self.process = process
@@ -96,6 +98,7 @@ class Swarm:
         fcntl.fcntl(self._give, fcntl.F_SETPIPE_SZ, PIPE)
         os.set_blocking(self._take, False)
         self._members: list[Member] = []
+        (folder / "patience").write_text(f"{size.patience}")
 
     def __enter__(self) -> Self:
         self._start("follower", 0, 0)
@@ -117,6 +120,7 @@ class Swarm:
 
     def feed(self, tickets: list[Ticket]) -> None:
         """Give out all tickets, killing processes on the way; then let the workers come to their end."""
+        self._wait_for_all()
         killings = sorted(self._luck.sample(range(len(tickets) // 20, len(tickets)), self._size.kills))
         for number, ticket in enumerate(tickets):
             while killings and killings[0] <= number:
@@ -127,6 +131,14 @@ class Swarm:
             os.write(self._give, ticket.packed())
         self._end_tickets()
         self._end("worker")
+
+    def _wait_for_all(self) -> None:
+        """Wait until every process has its engine, so that calls meet approvers from the beginning."""
+        deadline = time.monotonic() + PATIENCE
+        names = {member.name for member in self._members if member.role != "follower"}
+        while not names <= {member.process for member in members_in(self._folder)}:
+            assert time.monotonic() < deadline, f"not everybody has come: {self._members}"
+            time.sleep(0.02)
 
     def end_approvers(self) -> None:
         """Let nobody approve any more."""

@@ -83,7 +83,9 @@ LEAVING = [leave_by_break, leave_by_closing, leave_by_an_error, leave_by_a_timeo
 
 
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_case_stream_04_left_after_each_event(sqlite_url: str, leave: Callable[[Any, int], Awaitable[None]]) -> None:
+async def test_case_stream_04_left_after_each_event(
+    sqlite_url: str, leave: Callable[[Any, int], Awaitable[None]]
+) -> None:
     watched = Watched()
     async with staged(sqlite_url, watched.works, parameters=NAMED) as engine:
         for count in (1, 2):
@@ -166,17 +168,15 @@ async def test_case_execute_01_cancel_in_mid_tool(journal_url: str) -> None:
         assert propagated == [True]
         fast_row, slow_row = await row_of(engine, "m:c1"), await row_of(engine, "m:c2")
         assert (fast_row.status, fast_row.result) == ("executed", "fast")
-        assert slow_row.status == "failed"
-        assert "cancelled" in str(slow_row.error)
+        assert (slow_row.status, "cancelled" in str(slow_row.error)) == ("failed", True)
         assert [type(event) for event in await stream_of(engine, "m:c2")] == [Proposed, Failed]
         # The conversation goes on: the next request has a result for each call, the real one and an error.
         told = await engine.tool_results("m", user_id="u")
         assert [message["tool_call_id"] for message in told] == ["c1", "c2"]
         assert told[0]["content"] == "fast"
         assert told[1]["content"].startswith("Error: The call was cancelled")
-        assert isinstance(
-            await outcome_of(engine, call(name="fast"), CallContext(user_id="u", message_id="m2")), Executed
-        )
+        later = CallContext(user_id="u", message_id="m2")
+        assert isinstance(await outcome_of(engine, call(name="fast"), later), Executed)
         await proved(engine)
 
 
