@@ -255,12 +255,12 @@ async def test_a_body_may_be_as_large_as_allowed_and_no_larger() -> None:
             await got(server, largest=999)
 
 
-async def test_an_endless_body_stops_at_the_limit() -> None:
+async def test_case_truncate_03_an_endless_body_stops_at_the_limit() -> None:
     with web_server({"/": endless(b"x" * 4096)}) as server, pytest.raises(TooLarge):
         await got(server, largest=100_000)
 
 
-async def test_a_gzip_bomb_is_noticed_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_case_truncate_03_a_gzip_bomb_is_noticed_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = gzip.compress(bytes(200_000_000), 9)
     largest: list[int] = []
     made = zlib.decompressobj

@@ -7,6 +7,7 @@ import logging
 from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 
 from engine import CallContext, Engine, ToolCall, ToolRow, parse_calls
@@ -281,16 +282,46 @@ async def test_case_parse_13_two_nested_calls_in_one_name_are_no_calls(sqlite_ur
     shelf = Shelf()
     uses = [{"recipient_name": "functions.bump", "parameters": {"n": number}} for number in (1, 2)]
     async with staged(sqlite_url, shelf.take, parameters=NUMBER) as engine:
-        for name, arguments in (
-            ("multi_tool_use.parallel", {"tool_uses": uses}),
-            ("bump ", {}),
-            ("functions.bump", {}),
-        ):
+        for name in ("multi_tool_use.parallel", "bump ", "functions.bump"):
             failed = await outcome_of(engine, call({"tool_uses": uses}, name=name, call_id=name))
             assert isinstance(failed, Failed)
             assert failed.kind == "unknown_tool"
             assert "Callable tools: bump" in failed.message
         assert shelf.taken == []
+
+
+async def test_case_truncate_03_a_huge_result_goes_through_while_others_go_on(sqlite_url: str) -> None:
+    """Ten megabytes: stored apart, whole for the model on request, and the loop runs on meanwhile."""
+    whole = "\u00e9" * 5_000_000
+    beats: list[float] = []
+
+    async def huge() -> str:
+        return whole
+
+    async def beat() -> None:
+        while True:
+            await anyio.sleep(0.001)
+            beats.append(anyio.current_time())
+
+    async with staged(sqlite_url, huge) as engine:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            executed = await outcome_of(engine, call({}))
+            tasks.cancel_scope.cancel()
+        assert isinstance(executed, Executed)
+        assert len(beats) > 2, "the loop ran on"
+        kept = (await stream_of(engine))[-1]
+        assert isinstance(kept, Executed)
+        assert (len(kept.result), kept.result_length) == (400_000, 5_000_000)
+        assert kept.result_digest is not None
+        assert len(kept.preview) == 2003
+        (message,) = await engine.tool_results("m", user_id="u")
+        assert message["content"] == whole
+        (cut,) = await engine.tool_results("m", user_id="u", limit=2000)
+        assert len(cut["content"]) <= 2000
+        assert json.loads(cut["content"])["total"] == 5_000_000
+        assert isinstance(await outcome_of(engine, call({}, call_id="c2")), Executed)
+        await proved(engine)
 
 
 async def test_long_code_and_unicode_arrive_as_they_were_sent(journal_url: str) -> None:
