@@ -24,14 +24,14 @@ FAULTS: tuple[Fault, ...] = ("kill", "kill-answered", "cancel", "cancel-native")
 
 
 def faults_of(backend: str) -> tuple[Fault, ...]:
-    """Return the faults that a loop knows; a loop that differs in speed alone is only cancelled."""
+    """Return the faults that a loop knows; one that differs from asyncio's in speed alone only cancels its tasks."""
     match backend:
         case "asyncio":
             return FAULTS
         case "trio":
             return FAULTS[:3]
         case _:
-            return FAULTS[2:]
+            return FAULTS[3:]
 
 
 class Driven(Awaitable[None]):
