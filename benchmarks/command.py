@@ -8,12 +8,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import anyio
+import msgspec
+
 from benchmarks.databases import Database, databases, on_disk
 from benchmarks.figures import Figure, Results
 from benchmarks.machine import environment, fsync_figure
 from benchmarks.reference import Reference, fingerprint_of, load_reference
 from benchmarks.scale import FULL, QUICK, Scale
-from benchmarks.table import print_figures
+from benchmarks.table import print_figures, print_load
+from engine.migration import CHAINS
+from events.opening import open_log
+from events.postgres import PostgresStore
+from events.sqlite import SqliteStore
+from projections.attempts import AttemptsProjection
 
 __all__ = ("Alone", "Beside", "Measurement", "main", "measure", "measure_beside")
 
@@ -40,6 +48,7 @@ def main(*measurements: Measurement, alone: Sequence[Alone] = (), beside: Sequen
     hot = measure_beside(beside, scale, chosen.reference)
     rest = measure(measurements, scale, chosen.folder, named, alone) if measurements or alone else _NOTHING
     results = Results(environment={**hot.environment, **rest.environment}, figures=(*hot.figures, *rest.figures))
+    print_load(results.figures)
     if chosen.output:
         Path(chosen.output).parent.mkdir(parents=True, exist_ok=True)
         results.save(chosen.output)
@@ -88,10 +97,21 @@ def measure(
 
 
 def _durability(database: Database) -> str:
+    """Read back what makes a commit durable: of the product's own connection, and of the bare loops'."""
     url = database.fresh()
     bare = database.bare(url)
     try:
-        return bare.durability()
+        return f"{anyio.run(_own_durability, url)}; of the bare loops: {bare.durability()}"
     finally:
         bare.close()
         database.drop(url)
+
+
+async def _own_durability(url: str) -> str:
+    log = await open_log(url, AttemptsProjection(), CHAINS)
+    try:
+        assert isinstance(log.store, SqliteStore | PostgresStore)
+        settings = msgspec.structs.asdict(await log.store.durability())
+    finally:
+        await log.aclose()
+    return " ".join(f"{name}={value}" for name, value in settings.items())

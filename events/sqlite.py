@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+import msgspec
 import sqlalchemy
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -54,12 +55,11 @@ def _advice(error: BaseException) -> str | None:
     return next((advice for part, advice in _ADVICE if part in text), None)
 
 
-class Durability:
+class Durability(msgspec.Struct, frozen=True):
     """What the database says of its own durability settings."""
 
-    def __init__(self, journal_mode: str, synchronous: str) -> None:
-        self.journal_mode = journal_mode
-        self.synchronous = synchronous
+    journal_mode: str
+    synchronous: str
 
 
 class SqliteStore:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.command import Beside, Measurement, measure
 from benchmarks.compare import compare
-from benchmarks.execute import measure_engine, measure_execute
+from benchmarks.execute import Executing, measure_engine, measure_execute
 from benchmarks.figures import Figure, Results
 from benchmarks.log import measure_log
 from benchmarks.parse import measure_parse
@@ -18,6 +18,7 @@ from benchmarks.reading import measure_reading
 from benchmarks.reference import fingerprint_of, load_reference
 from benchmarks.scale import FULL, QUICK, TINY, Scale
 from benchmarks.subscribers import measure_subscribers
+from benchmarks.table import print_load
 from benchmarks.truncate import measure_truncate
 from benchmarks.workload import EVENT_BYTES, make_pairs, prepared
 
@@ -36,17 +37,33 @@ def run(measurement: Measurement, folder: Path, database: str) -> Results:
 
 @EACH
 def test_on_sqlite(measurement: Measurement, tmp_path: Path) -> None:
-    assert run(measurement, tmp_path, "sqlite").environment["SQLite"] == "journal_mode=wal synchronous=2"
+    settings = run(measurement, tmp_path, "sqlite").environment["SQLite"]
+    assert settings == "journal_mode=wal synchronous=full; of the bare loops: journal_mode=wal synchronous=2"
 
 
 @EACH
 @pytest.mark.postgres
 def test_on_postgres(measurement: Measurement, tmp_path: Path) -> None:
-    assert run(measurement, tmp_path, "postgres").environment["Postgres"] == "fsync=on synchronous_commit=on"
+    settings = run(measurement, tmp_path, "postgres").environment["Postgres"]
+    assert settings == "fsync=on synchronous_commit=on; of the bare loops: fsync=on synchronous_commit=on"
 
 
-def test_without_a_database() -> None:
-    assert {figure.unit for figure in measure_engine(TINY)} == {"calls/s", "us a call"}
+def test_without_a_database(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = measure_engine(TINY)
+    percentiles = {"ms 50 %", "ms 95 %", "ms 99 %"}
+    assert {figure.unit for figure in figures} == {"calls/s", "us a call", "us of CPU", "of asyncio", *percentiles}
+    assert {figure.name for figure in figures if figure.goal == 60} == {"null://: execute, 1 at once, asyncio"}
+    print_load(figures)
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["calls/s", "ms", "50", "%", "ms", "95", "%", "ms", "99", "%"]
+    assert [line.partition(",  ")[0].split("  ")[0] for line in table[1:-1]] == [
+        f"null://: execute, {callers} at once, {loop}" for callers in (1, 8) for loop in ("asyncio", "trio")
+    ]
+
+
+def test_so_many_calls_of_a_hundred_were_done_within_that_time() -> None:
+    done = Executing(1.0, tuple(number / 1000 for number in range(1, 101)), 0.0)
+    assert [done.within(share) for share in (0.5, 0.95, 0.99, 1.0)] == pytest.approx([51, 96, 100, 100])
 
 
 SHORT = Scale(rounds=3, appends=64, slice=0.05, callers=(1,), events=1, postgres_events=1, result=1_000_000)
