@@ -44,6 +44,7 @@ class Endings:
         outage: LogUnavailable | None = None,
         *,
         told: bool = True,
+        claim: str | None = None,
     ) -> Late:
         """Spool what ends a call; see ``Spool.end``.
 
@@ -54,6 +55,6 @@ class Endings:
         if self._spool is None or (outage is not None and not is_outage(outage)):
             raise outage or LogUnavailable(f"the end of call {proposed.key!r} cannot be spooled: there is no spool")
         try:
-            return await self._spool.end(proposed, outcome, version, told=told)
+            return await self._spool.end(proposed, outcome, version, told=told, claim=claim)
         except LogUnavailable as error:
             raise error if outage is None else LogUnavailable(f"{outage}; {error}") from error

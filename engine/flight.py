@@ -173,7 +173,8 @@ class Flights:
         except Conflict:
             return
         except LogUnavailable as outage:
-            await self._endings.spool(flight.proposed, event, flight.version, outage, told=False)
+            # Whether the claim is in the log is not known, and at its place another worker's may be by now.
+            await self._endings.spool(flight.proposed, event, flight.version, outage, told=False, claim=flight.claim)
             return
         if flight.span is not None:
             flight.span.outcome(closed)

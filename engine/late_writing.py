@@ -102,20 +102,12 @@ async def _end(log: EventLog, journal: Journal, kept: Kept) -> bool:
             raise Refused(f"the proposal of call {kept.proposed.key!r} is not in the log")
         return True
     outcome = replace(kept.outcome, key=proposed.key)
+    if kept.claim is not None and await journal.version(proposed, kept.claim) is None:
+        # The claim never came to be, or the call has moved on: what another worker claimed is that worker's to end.
+        return True
     try:
         await journal.close(proposed, outcome, kept.version)
     except Conflict:
         if kept.told:
             await journal.keep_late(proposed, outcome)
     return True
-
-
-async def _as_written(log: EventLog, kept: Kept) -> Proposed | None:
-    """Return a proposal with the key that it has in the log; None: it is not there."""
-    proposed, number = kept.proposed, 1
-    while (opening := await recorded_opening(log, proposed.key, proposed.user_id)) is not None:
-        if opening.id == proposed.id:
-            return proposed
-        number += 1
-        proposed = replace(proposed, key=_next_key(kept, number))
-    return None

@@ -96,7 +96,9 @@ class Spool:
             self._tell()
         return known
 
-    async def end(self, proposed: Proposed, outcome: Late, version: int, *, told: bool = True) -> Late:
+    async def end(
+        self, proposed: Proposed, outcome: Late, version: int, *, told: bool = True, claim: str | None = None
+    ) -> Late:
         """Keep what followed a proposal, and return it as it is yielded: late, and without a position; or what is kept
         of that already.
 
@@ -104,10 +106,11 @@ class Spool:
 
         :param version: the version of the call's stream in the log; 0: its proposal was kept here
         :param told: False: nobody is told of it, so it is dropped where the call has moved on
+        :param claim: the id of the Resumed that it follows, if that may not be in the log: then it is dropped
         :raises LogUnavailable: if it cannot be kept
         """
         late = replace(outcome, late=True, position=None)
-        kept = await self._do(partial(self._files.end, proposed, late, version, told))
+        kept = await self._do(partial(self._files.end, proposed, late, version, told, claim))
         self._tell()
         return kept
 

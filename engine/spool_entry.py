@@ -35,6 +35,7 @@ class SpoolEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :ivar outcome: what followed it
     :ivar version: the version of its stream in the log; 0: the proposal is not in the log
     :ivar told: the outcome was yielded; otherwise it is dropped where the call has moved on
+    :ivar claim: the id of the Resumed by which the call was its worker's, if that may not be in the log
     :ivar written: what stands of the call before this is in the log by now
     """
 
@@ -44,6 +45,7 @@ class SpoolEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: StoredFact | None = None
     version: int = 0
     told: bool = True
+    claim: str | None = None
     written: bool = False
 
 
@@ -51,7 +53,13 @@ _decoder: msgspec.json.Decoder[SpoolEntry] = msgspec.json.Decoder(SpoolEntry)
 
 
 def spooled(
-    proposal: str, *, proposed: Proposed | None = None, outcome: Late | None = None, version: int = 0, told: bool = True
+    proposal: str,
+    *,
+    proposed: Proposed | None = None,
+    outcome: Late | None = None,
+    version: int = 0,
+    told: bool = True,
+    claim: str | None = None,
 ) -> SpoolEntry:
     """Return the entry of some events, as of now."""
     return SpoolEntry(
@@ -61,6 +69,7 @@ def spooled(
         outcome=None if outcome is None else _stored(outcome),
         version=version,
         told=told,
+        claim=claim,
     )
 
 

@@ -40,12 +40,14 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     :ivar holder: who is at work on it: this worker, another one that lives, or one that is gone
     :ivar version: the version of its stream in the log; 0: its proposal is not in the log, as far as is known
     :ivar told: its outcome was yielded
+    :ivar claim: the id of the Resumed that its stream must end with, or its outcome is dropped
     """
 
     proposed: Proposed
     outcome: Late | None
     version: int
     told: bool
+    claim: str | None = None
     holder: Literal["self", "other", "gone"]
 
     @property
@@ -159,7 +161,7 @@ class SpoolFolder:
             self._write(index, spooled(proposed.id, proposed=proposed, outcome=outcome), proposed, outcome)
         return None
 
-    def end(self, proposed: Proposed, outcome: Late, version: int, told: bool) -> Late:
+    def end(self, proposed: Proposed, outcome: Late, version: int, told: bool, claim: str | None = None) -> Late:
         """Keep what followed a proposal, and return it, or what is kept of that already.
 
         :param version: of the call's stream in the log; 0: its proposal was kept here
@@ -170,7 +172,9 @@ class SpoolFolder:
             return known.outcome
         index = next((each for each in self._held() if each.get(proposed.id) is not None), None)
         if index is not None:
-            self._write(index, spooled(proposed.id, outcome=outcome, version=version, told=told), None, outcome)
+            self._write(
+                index, spooled(proposed.id, outcome=outcome, version=version, told=told, claim=claim), None, outcome
+            )
             return outcome
         # Its proposal has been written to the log meanwhile, where its stream has that one event.
         version = version or 1
@@ -178,7 +182,7 @@ class SpoolFolder:
         if self._own is None:
             with FolderLock(self.folder):
                 self._writable()
-        entry = spooled(proposed.id, proposed=proposed, outcome=outcome, version=version, told=told)
+        entry = spooled(proposed.id, proposed=proposed, outcome=outcome, version=version, told=told, claim=claim)
         self._write(self._writable(), entry, proposed, outcome)
         return outcome
 
@@ -222,6 +226,7 @@ class SpoolFolder:
             outcome=told_in(ending, self._codec),
             version=ending.version,
             told=ending.told,
+            claim=ending.claim,
             holder="self" if index is self._own else "gone" if index in self._adopted else "other",
         )
 

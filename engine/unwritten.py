@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from engine.asking import ask_tool
+from engine.catching_up import catch_up
 from engine.consulting import ruling_on
 from engine.flight import Flight
 from engine.gate import Allow, Decision, Deny, GateQuestion, check_pause
@@ -116,6 +117,8 @@ async def _enter(
         flight.restart(replace(proposal.proposed, key=ordinal_key(base, ordinal), late=True))
         flight.settled = True
         known, other = await _look(runtime, spool, flight, flight.proposed)
+        if known is not None and _is_unsettled(known):
+            raise LogUnavailable(f"{outage}; what became of this call cannot be read") from outage
         if known is None and other is None:
             _require_new(runtime, flight.proposed, outage)
             begun = await _begin(runtime, spool, flight, proposal, caller)
@@ -128,6 +131,11 @@ async def _enter(
             runtime.flights.forget(flight)
             return told
         ordinal += 1
+
+
+def _is_unsettled(known: Kept) -> bool:
+    """Tell whether the log decides about what is kept: nobody was told of it, and the call is in the log."""
+    return known.outcome is not None and not known.told and known.version > 0
 
 
 def _require_new(runtime: Runtime, proposed: Proposed, outage: LogUnavailable) -> None:
@@ -170,13 +178,16 @@ async def _begin(
 async def recalled(runtime: Runtime, flight: Flight, caller: Caller) -> list[StreamEvent] | None:
     """Return what the spool tells of a call that is made again before the log knows of it; None: nothing.
 
-    :raises LogUnavailable: if the spool cannot be read
+    :raises LogUnavailable: if the spool cannot be read, or what the log makes of it is not known yet
     """
     spool, proposed, ordinal = runtime.spool, flight.proposed, 1
     while spool is not None:
         known, other = await _look(runtime, spool, flight, proposed)
         if known is None:
             break
+        if _is_unsettled(known):
+            await catch_up(runtime, proposed.user_id, key=proposed.key)
+            continue
         told = await _told(runtime, spool, proposed, known, other, caller)
         if told is not None:
             flight.settled = True
