@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import anyio
+import anyio.to_thread
 import click
 import msgspec
 
@@ -61,4 +62,8 @@ async def _findings(choice: Choice) -> AsyncIterator[Finding]:
     from engine.cli.health import check_database
 
     async for finding in check_database(choice.url):
+        yield finding
+    from engine.cli.spool import check_spool
+
+    for finding in await anyio.to_thread.run_sync(lambda: tuple(check_spool(choice.url))):
         yield finding
