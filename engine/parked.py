@@ -34,14 +34,22 @@ def park(folder: Path, proposed: Proposed, outcome: Late | None, reason: str) ->
     """Put a call aside; on disk on return. :raises OSError: if that cannot be done"""
     call = ParkedCall(parked_at=datetime.now(UTC), reason=reason, proposed=proposed, outcome=outcome)
     line = msgspec.json.encode(call) + b"\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(folder / PARKED, flags, 0o600)
     try:
+        if _is_cut_off(descriptor):
+            # What a full disk cut off must not take this one along.
+            line = b"\n" + line
         if os.write(descriptor, line) < len(line):
             raise OSError(f"{folder / PARKED} was written in part only")
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_cut_off(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
 def parked_size(folder: Path) -> int:

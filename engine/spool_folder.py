@@ -95,6 +95,8 @@ class SpoolFolder:
     def look(self) -> None:
         """Adopt what dead workers left, and see what the living have. :raises OSError: if it cannot be read"""
         if not self._strangers():
+            for index in self._others.values():
+                index.file.close()
             self._others.clear()
             return
         with FolderLock(self.folder):
