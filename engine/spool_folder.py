@@ -124,6 +124,8 @@ class SpoolFolder:
                 known.file.close()
             index = SpoolIndex(file)
             index.read(file.left(), self._codec)
+            if file.damaged:
+                _log.error("%s: %d records could not be read; the file is kept beside", path, file.damaged)
             if index:
                 _log.warning("%s: %d calls of a worker that is gone are written to the log now", path, len(index))
                 self._adopted.append(index)
