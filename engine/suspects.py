@@ -12,6 +12,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, func, literal, l
 
 from engine.lease import lease_runs
 from events.codec import Codec
+from events.errors import LogUnavailable
 from events.keys import tenant_of
 from events.schema import Utc, events, leases
 from events.store import Store
@@ -102,7 +103,7 @@ async def abandoned(store: Store, gate: Gate, worker: str, after: Suspect | None
     :param after: the last of the page before
     :raises LogUnavailable: if the database cannot be read
     """
-    return _suspects(await store.read(_abandoned(store, gate, worker, _stream(after))))
+    return _suspects(await _rows(store, _abandoned(store, gate, worker, _stream(after))))
 
 
 def _abandoned(store: Store, gate: Gate, worker: str, after: int) -> Select[Any]:
@@ -121,7 +122,7 @@ async def overdue(store: Store, pause_type: PauseType, now: datetime, after: Sus
 
     :raises LogUnavailable: if the database cannot be read
     """
-    return _suspects(await store.read(_overdue(pause_type, now, after)))
+    return _suspects(await _rows(store, _overdue(pause_type, now, after)))
 
 
 def _overdue(pause_type: PauseType, now: datetime, after: Suspect | None) -> Select[Any]:
@@ -140,7 +141,7 @@ async def approved(store: Store, codec: Codec, after: Suspect | None) -> list[Su
 
     :raises LogUnavailable: if the database cannot be read, or a pause's text is damaged
     """
-    rows = await store.read(_approved(_stream(after)))
+    rows = await _rows(store, _approved(_stream(after)))
     suspects = []
     for *columns, schema_version, data in rows:
         (suspect,) = _suspects([columns])
@@ -181,8 +182,8 @@ async def oldest_unconfirmed(store: Store, before: datetime, most: int) -> tuple
     :raises LogUnavailable: if the database cannot be read
     """
     counted, oldest = _unconfirmed(before, most)
-    count = int((await store.read(counted))[0][0])
-    return count, _suspects(await store.read(oldest)) if count else []
+    count = int((await _rows(store, counted))[0][0])
+    return count, _suspects(await _rows(store, oldest)) if count else []
 
 
 def _unconfirmed(before: datetime, most: int) -> tuple[Select[Any], Select[Any]]:
@@ -193,7 +194,7 @@ def _unconfirmed(before: datetime, most: int) -> tuple[Select[Any], Select[Any]]
 
 async def waiting_for_approval(store: Store) -> int:
     """Return how many calls wait for a person. :raises LogUnavailable: if the database cannot be read"""
-    return int((await store.read(_waiting()))[0][0])
+    return int((await _rows(store, _waiting()))[0][0])
 
 
 def _waiting() -> Select[Any]:
@@ -208,6 +209,14 @@ def _in_gate(gate: Gate) -> tuple[ColumnElement[bool], ...]:
 
 def _stream(suspect: Suspect | None) -> int:
     return 0 if suspect is None else suspect.stream
+
+
+async def _rows(store: Store, statement: Select[Any]) -> Sequence[Sequence[Any]]:
+    try:
+        return await store.read(statement)
+    except ValueError as error:
+        # A moment in it is none.
+        raise LogUnavailable(f"tool_call_attempts is damaged ({error}); run verify, then rebuild") from error
 
 
 def _suspects(rows: Sequence[Sequence[Any]]) -> list[Suspect]:

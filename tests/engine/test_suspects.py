@@ -12,9 +12,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from engine import Engine, Limits, Settings
 from engine.suspects import PAGE, waiting_for_approval
+from events import LogUnavailable, Paused
 from events.schema import events as event_table
 from events.store import Store
 from projections.schema import attempts
+from tests.engine.staging import call, outcome_of, staged_engine, tool_of
 from tests.engine.stuck_calls import DAY, give_lease, hold_long, later, staged_call
 
 __all__ = ()
@@ -122,3 +124,12 @@ async def test_many_calls_are_looked_through_in_flat_memory(journal_url: str) ->
         assert counts.unconfirmed == count + 1
         assert len(report.calls) == 400
         assert peak < 5_000_000
+
+
+async def test_a_damaged_row_is_an_error_that_says_what_to_do(sqlite_url: str) -> None:
+    quick = Settings(limits=Limits(decide_within=0.0), reconcile_interval=None)
+    async with staged_engine(sqlite_url, tool_of(int, metadata={"require_approval": True}), settings=quick) as engine:
+        assert isinstance(await outcome_of(engine, call()), Paused)
+        await engine.log.store.write([text("UPDATE tool_call_attempts SET updated_at = 'yesterday'")])
+        with pytest.raises(LogUnavailable, match=r"damaged .*run verify"):
+            await engine.reconcile()
