@@ -58,6 +58,7 @@ class Spool:
         # Its thread is started by the first who needs it.
         self._lane: Lane | None = None
         self._depth = 0
+        self._beginning = 0
         self._oldest: float | None = None
         self._parked = 0
         self._parked_size = 0
@@ -91,7 +92,13 @@ class Spool:
 
         :raises LogUnavailable: if it cannot be kept: then nothing was
         """
-        known = await self._do(partial(self._files.begin, proposed, outcome))
+        # Whoever makes the same call meanwhile must look here first, and then waits for this.
+        self._beginning += 1
+        self.waiting = True
+        try:
+            known = await self._do(partial(self._files.begin, proposed, outcome))
+        finally:
+            self._beginning -= 1
         if known is None:
             self._tell()
         return known
@@ -150,7 +157,7 @@ class Spool:
         finally:
             self._depth, self._oldest = len(self._files), self._files.oldest
             self._count_parked()
-            self.waiting = self._files.knows_any
+            self.waiting = self._files.knows_any or self._beginning > 0
 
     def _count_parked(self) -> None:
         size = parked_size(self.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import anyio
 import pytest
@@ -10,7 +11,9 @@ from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
 from engine import CallContext
+from engine.spool_file import FolderLock
 from events import Denied, Executed, LogUnavailable
+from events.types import StreamEvent
 from tests.engine.cancelling import CANCELLERS, cut_at
 from tests.engine.losing import LosableJournal, drained, in_log, on_losable, reader, spool_files, spooling
 from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, proved, row_of, stream_of
@@ -199,4 +202,44 @@ async def test_cancelled_at_every_await(
             if f"n{at}" in watched.returned:
                 assert row is not None
                 assert row.status == "executed"
+        await proved(engine)
+
+
+async def test_one_that_comes_when_the_journal_is_back_waits_for_what_is_being_spooled(
+    losable: LosableJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spooled, goes_on = Event(), Event()
+
+    class SlowLock(FolderLock):
+        def __enter__(self) -> None:
+            super().__enter__()
+            spooled.set()
+            assert goes_on.wait(30)
+
+    slow = Slow()
+    async with on_losable(losable, spooling(tmp_path), reader(slow.work)) as engine:
+        monkeypatch.setattr("engine.spool_folder.FolderLock", SlowLock)
+        told: list[StreamEvent] = []
+
+        async def again() -> None:
+            told.extend(await events_of(engine, call()))
+
+        async with anyio.create_task_group() as tasks:
+            losable.go_away()
+            tasks.start_soon(events_of, engine, call())
+            while not spooled.is_set():
+                await checkpoint()
+            losable.come_back()
+            tasks.start_soon(again)
+            with anyio.move_on_after(0.3):
+                while not slow.runs:
+                    await checkpoint()
+            goes_on.set()
+            with anyio.move_on_after(5):
+                while not told:
+                    await checkpoint()
+            slow.release.set()
+        await drained(engine)
+        assert slow.runs == 1
+        assert [event.reason for event in told if isinstance(event, Denied)] == ["duplicate"]
         await proved(engine)
