@@ -8,7 +8,8 @@ What is not there at all is null, as ever: ``path && starts_with(path, '/etc')``
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, NamedTuple
 
 from jmespath import exceptions, functions, parser, visitor
 
@@ -17,6 +18,8 @@ from events.errors import Refused
 __all__ = ("Predicate", "Untellable")
 
 _LONGEST: Final = 2000
+_MOST_COPIES: Final = 100
+_MOST_VALUES: Final = 10_000
 _ORDERING: Final = frozenset({"lt", "lte", "gt", "gte"})
 
 
@@ -38,6 +41,10 @@ class Predicate:
             faults = [*_faults(self._tree)]
         except (exceptions.JMESPathError, RecursionError) as error:
             raise Refused(f"the predicate {text!r} is no JMESPath expression: {_first_line(error)}") from error
+        if not faults:
+            growth = _growth(self._tree)
+            if growth.copies > _MOST_COPIES or growth.values > _MOST_VALUES:
+                faults = [f"it would copy the arguments more than {_MOST_COPIES} times"]
         if faults:
             raise Refused(f"the predicate {text!r} cannot be evaluated: {faults[0]}")
         self.text = text
@@ -126,6 +133,40 @@ def _faults(node: Any) -> Iterator[str]:
     for child in node["children"]:
         if isinstance(child, dict):
             yield from _faults(child)
+
+
+class _Growth(NamedTuple):
+    """How much an expression makes of a value on its way: at most so many copies of it, so many characters besides."""
+
+    copies: int
+    values: int
+
+    def then(self, following: _Growth) -> _Growth:
+        """Return the growth of an expression that is evaluated on what this one makes."""
+        copies, values = following.copies * self.copies, following.copies * self.values + following.values
+        return _Growth(max(copies, self.copies), max(values, self.values))
+
+    def of_each(self, following: _Growth) -> _Growth:
+        """Return the growth of an expression that is evaluated on each element of what this one makes."""
+        times = max(following.copies + following.values, 1)
+        return _Growth(self.copies * times, self.values * times)
+
+
+def _growth(node: Any) -> _Growth:
+    """Return a bound of what an expression makes: ``[@,@]|[@,@]|…`` would double it without end."""
+    kind = node["type"]
+    grown = [_growth(child) for child in node["children"] if isinstance(child, dict)]
+    if kind == "literal":
+        return _Growth(0, 1 + len(str(node["value"])))
+    if kind in ("subexpression", "pipe", "index_expression"):
+        return reduce(_Growth.then, grown)
+    if kind in ("projection", "value_projection", "filter_projection"):
+        return reduce(_Growth.of_each, grown)
+    if kind == "function_expression" and node["value"] in ("join", "map"):
+        return reduce(_Growth.of_each, reversed(grown))
+    if kind in ("multi_select_list", "multi_select_dict", "function_expression"):
+        return _Growth(sum(each.copies for each in grown), 1 + sum(each.values for each in grown))
+    return _Growth(max([1, *[each.copies for each in grown]]), max([1, *[each.values for each in grown]]))
 
 
 def _told(error: Exception) -> str:

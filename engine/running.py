@@ -179,6 +179,8 @@ def describe_exception(error: BaseException) -> str:
 def _named(error: BaseException) -> str:
     try:
         text = str(error).strip()
-    except Exception:  # its own __str__ is broken, and the call must still be closed
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own __str__ is broken, and the call must still be closed
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -7,7 +7,10 @@ torn record at the end, which readers pass over: nobody was told of it.
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -23,8 +26,12 @@ _MAGIC: Final = b"calljournal spool 1\n"
 _HEAD: Final = struct.Struct(">II")
 _MODE: Final = 0o600
 _LARGEST: Final = 1 << 31
+_STRANGE: Final = frozenset({errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EPERM})
+"""Why something cannot be opened that no spool has put there."""
 _SEARCHED: Final = 1 << 20
 """Bytes that are looked through for the next record behind one that is damaged."""
+
+_log = logging.getLogger("calljournal.spool")
 
 
 class SpoolRecord(msgspec.Struct, frozen=True):
@@ -68,23 +75,26 @@ class SpoolFile:
 
     @classmethod
     def adopt(cls, path: Path) -> SpoolFile | None:
-        """Hold a file whose process is gone; None: it lives, or the file is gone. :raises OSError: if it is not ours"""
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
+        """Hold a file whose process is gone; None: it lives, or the file is gone, or none of ours.
+
+        :raises OSError: if it cannot be read
+        """
+        descriptor = _opened(path, os.O_RDWR)
+        if descriptor is None:
             return None
         if not _locked(descriptor) or not _is_at(descriptor, path):
             os.close(descriptor)
             return None
+        if os.fstat(descriptor).st_size < len(_MAGIC):
+            # Its process died while it made it.
+            _write(descriptor, _MAGIC, 0)
         return cls(path, descriptor)
 
     @classmethod
     def view(cls, path: Path) -> SpoolFile | None:
-        """Look into a file that another process holds; None: it is gone."""
-        try:
-            return cls(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
-        except FileNotFoundError:
-            return None
+        """Look into a file that another process holds; None: it is gone, or none of ours."""
+        descriptor = _opened(path, os.O_RDONLY)
+        return None if descriptor is None else cls(path, descriptor)
 
     def append(self, content: bytes, *, sync: bool = True) -> int:
         """Write a record and return where it stands; with ``sync`` it is on disk then. A failure leaves no record.
@@ -137,6 +147,10 @@ class SpoolFile:
     def _beyond_damage(self) -> int | None:
         """Return where the next whole record begins after one that is not; None: there is none, it was the last."""
         size = os.fstat(self._descriptor).st_size
+        spoilt = self._record(self.end, size)
+        if spoilt is not None and (found := self._record(spoilt.following, size)) is not None and found.content:
+            # Its length is right: what is longer than is looked through hides nothing.
+            return spoilt.following
         for offset in range(self.end + 1, min(size - _HEAD.size, self.end + _SEARCHED)):
             found = self._record(offset, size)
             if found is not None and found.content is not None:
@@ -186,6 +200,7 @@ class FolderLock:
         self._descriptor = -1
 
     def __enter__(self) -> None:
+        _require_private(self._path.parent)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
         try:
             _lock_patiently(self._descriptor, self._path)
@@ -197,6 +212,37 @@ class FolderLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)
+
+
+def _require_private(folder: Path) -> None:
+    """Refuse a folder in which others could put what then is written to the log."""
+    found = folder.stat()
+    if not _is_trusted(found) or found.st_mode & stat.S_IWOTH:
+        raise PermissionError(f"{folder} is another user's, or everyone may write to it; remove it, or chmod 700")
+
+
+def _is_trusted(found: os.stat_result) -> bool:
+    return found.st_uid in (os.geteuid(), 0)
+
+
+def _opened(path: Path, how: int) -> int | None:
+    """Open a spool's file that is there; None: it is gone, or something else, which must not keep out the others."""
+    try:
+        # What opens without waiting: a pipe would wait for its writer.
+        descriptor = os.open(path, how | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno not in _STRANGE:
+            raise
+        _log.warning("%s is passed over: %s", path, os.strerror(error.errno))
+        return None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and _is_trusted(found) and _MAGIC.startswith(os.pread(descriptor, len(_MAGIC), 0)):
+        return descriptor
+    os.close(descriptor)
+    _log.warning("%s is passed over: it is another user's, of another release, or no spool", path)
+    return None
 
 
 def _lock_patiently(descriptor: int, path: Path) -> None:

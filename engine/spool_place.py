@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 from pathlib import Path
@@ -13,11 +14,13 @@ from engine.settings import Settings
 
 __all__ = ("spool_place",)
 
+_log = logging.getLogger("calljournal.spool")
+
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def spool_place(url: str, settings: Settings) -> Path | None:
-    """Return the folder of a journal's spool; None where the journal itself is nowhere on disk.
+    """Return the folder of a journal's spool; None where the journal itself is nowhere on disk, or nobody has a home.
 
     Below ``Settings.spool``, else ``$XDG_STATE_HOME/calljournal/spool``, else ``~/.local/state/calljournal/spool``: a
     folder per database, named for it. Not beside an SQLite file, whose disk may be the one that is full.
@@ -25,15 +28,24 @@ def spool_place(url: str, settings: Settings) -> Path | None:
     journal = _journal(url)
     if journal is None:
         return None
+    place = settings.spool or _state_folder()
+    if place is None:
+        _log.warning("no spool, so an outage stops every call: this user has no home; set XDG_STATE_HOME")
+        return None
     name = _PLAIN.sub("-", journal.rpartition("/")[2])[:40]
     digest = hashlib.sha256(journal.encode()).hexdigest()[:16]
-    return (settings.spool or _state_folder()) / f"{name}-{digest}"
+    return place / f"{name}-{digest}"
 
 
-def _state_folder() -> Path:
+def _state_folder() -> Path | None:
     home = os.environ.get("XDG_STATE_HOME")
-    state = Path(home) if home and Path(home).is_absolute() else Path("~/.local/state").expanduser()
-    return state / "calljournal" / "spool"
+    if home and Path(home).is_absolute():
+        return Path(home) / "calljournal" / "spool"
+    try:
+        return Path.home() / ".local" / "state" / "calljournal" / "spool"
+    except RuntimeError:
+        # A container's user that the system does not know, with no $HOME.
+        return None
 
 
 def _journal(url: str) -> str | None:

@@ -18,7 +18,7 @@ import msgspec
 import sqlalchemy
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from events.errors import LogUnavailable, SchemaMismatch
+from events.errors import LogUnavailable, Refused, SchemaMismatch
 from events.migration import Chain, epoch_of, upgrade
 from events.sqlite_lane import Lane
 from events.sqlite_writer import SqliteWriter
@@ -44,6 +44,11 @@ _ADVICE = (
 def unavailable(path: str, error: Exception) -> LogUnavailable:
     """Return the one-line error for a failure of the database file."""
     return LogUnavailable(f"SQLite database {path}: {_advice(error) or _text(error)}")
+
+
+def _unstorable() -> Refused:
+    # As the other store says it: a name like this is nobody's.
+    return Refused("the database cannot store this (half of a surrogate pair); remove what is not text")
 
 
 def _text(error: BaseException) -> str:
@@ -115,6 +120,8 @@ class SqliteStore:
         try:
             with self._read_engine.connect() as connection:
                 return connection.execute(statement).fetchall()
+        except UnicodeEncodeError as error:
+            raise _unstorable() from error
         except (sqlalchemy.exc.DBAPIError, sqlite3.Error) as error:
             raise unavailable(self.path, error) from error
 
@@ -134,6 +141,8 @@ class SqliteStore:
         try:
             with self._write_engine.connect() as connection:
                 return self._transaction(connection, work)
+        except UnicodeEncodeError as error:
+            raise _unstorable() from error
         except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.DatabaseError, sqlite3.Error) as error:
             raise unavailable(self.path, error) from error
 

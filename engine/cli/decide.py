@@ -106,7 +106,7 @@ def edited_arguments(text: str) -> dict[str, Any]:
 
     try:
         arguments = decode_json(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         raise click.BadParameter(f"it is no JSON: {error}", param_hint="'--edit'") from error
     if not isinstance(arguments, dict):
         raise click.BadParameter("it must be one JSON object", param_hint="'--edit'")

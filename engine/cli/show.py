@@ -18,6 +18,7 @@ __all__ = ("attempts", "events", "tools")
 
 _SHOWN = 50
 _LAST = 2**63 - 1
+_DIGITS = 100
 
 
 @click.command()
@@ -31,7 +32,7 @@ _LAST = 2**63 - 1
 @taking("database", "user", "as_json")
 def events(choice: Choice, after: str, follow: bool, key: str | None, all_tenants: bool, full: bool) -> int:
     """Print the events of the log."""
-    if after != "end" and not (after.isdecimal() and int(after) <= _LAST):
+    if after != "end" and not (after.isdecimal() and len(after) < _DIGITS and int(after) <= _LAST):
         raise click.BadParameter(f"{after!r} is neither a position nor `end`", param_hint="'--after'")
     require_storable(key, "the key")
     if key is not None and (follow or all_tenants or after != "0"):

@@ -133,8 +133,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     path.symlink_to(target)
     with pytest.raises(OSError, match=r"links|exists"):
         SpoolFile.create(path)
-    with pytest.raises(OSError, match="links"):
-        SpoolFile.adopt(path)
+    assert SpoolFile.adopt(path) is None
     assert target.read_bytes() == b"somebody's"
 
 

@@ -221,12 +221,17 @@ async def test_an_exceptions_text_is_fit_for_the_journal(journal_url: str) -> No
         def __str__(self) -> str:
             raise RuntimeError
 
+    class Leaving(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
     errors: list[Exception] = [
         ValueError("nul \x00 half \ud800 end"),
         ValueError("x" * 1_000_000),
         Broken(),
         ValueError(),
         KeyError("k"),
+        Leaving(),
     ]
 
     async def raises() -> None:
@@ -234,12 +239,12 @@ async def test_an_exceptions_text_is_fit_for_the_journal(journal_url: str) -> No
 
     async with staged(journal_url, raises) as engine:
         told = []
-        for number in range(5):
+        for number in range(6):
             failed = await failed_of(engine, call_id=f"c{number}")
             assert (await row_of(engine, f"m:c{number}")).error == failed.message
             told.append(failed.message)
             del errors[0]
         assert told[0] == "ValueError: nul  half \N{REPLACEMENT CHARACTER} end"
         assert len(told[1]) < 11_000
-        assert told[2:] == ["Broken", "ValueError", "KeyError: 'k'"]
+        assert told[2:] == ["Broken", "ValueError", "KeyError: 'k'", "Leaving"]
         await proved(engine)

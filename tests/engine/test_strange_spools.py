@@ -1,0 +1,125 @@
+"""What others have put where a spool is, and users without a home: nothing of it is trusted, lost, or in the way."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import Settings
+from engine.spool_file import FolderLock, SpoolFile
+from engine.spool_place import spool_place
+from events import Executed, LogUnavailable
+from tests.engine.losing import LosableJournal, drained, on_losable, reader, spooling
+from tests.engine.staging import call, events_of, outcome_of, proved
+
+__all__ = ()
+
+NEWER = b"calljournal spool 2\n" + b"whatever that release keeps" * 10
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        os.chdir(path.parent)
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "newer": lambda path: path.write_bytes(NEWER),
+    "text": lambda path: path.write_text("a diary"),
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "socket": a_socket,
+    "link": lambda path: path.symlink_to(path.parent),
+    "dangling": lambda path: path.symlink_to(path.parent / "nothing"),
+}
+
+
+async def looked() -> str:
+    return "looked"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", STRANGE)
+async def test_what_is_no_spool_is_left_alone_and_keeps_nothing_out(
+    losable: LosableJournal, tmp_path: Path, kind: str
+) -> None:
+    settings = spooling(tmp_path)
+    folder = spool_place(losable.url, settings)
+    assert folder is not None
+    folder.mkdir(parents=True, mode=0o700)
+    strange = folder / "worker-x.1.spool"
+    STRANGE[kind](strange)
+    before = strange.lstat()
+    async with on_losable(losable, settings, reader(looked)) as engine:
+        losable.go_away()
+        assert isinstance(await outcome_of(engine, call()), Executed)
+        losable.come_back()
+        await drained(engine)
+        await proved(engine)
+    after = strange.lstat()
+    assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_everyone_may_write_to_is_not_used(losable: LosableJournal, tmp_path: Path) -> None:
+    settings = spooling(tmp_path)
+    folder = spool_place(losable.url, settings)
+    assert folder is not None
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    async with on_losable(losable, settings, reader(looked)) as engine:
+        losable.go_away()
+        with pytest.raises(LogUnavailable, match="everyone may write to it; remove it, or chmod 700"):
+            await events_of(engine, call())
+        folder.chmod(0o770)
+        assert isinstance(await outcome_of(engine, call()), Executed)
+        losable.come_back()
+        await drained(engine)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_another_user_owns_is_not_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "a.spool"
+    SpoolFile.create(path).close()
+    os.chown(path, 54321, 54321)
+    assert SpoolFile.adopt(path) is None
+    assert SpoolFile.view(path) is None
+    os.chown(tmp_path, 54321, 54321)
+    with pytest.raises(PermissionError, match="another user's"), FolderLock(tmp_path):
+        pass
+
+
+def test_a_long_damaged_record_hides_none_behind_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.spool"
+    file = SpoolFile.create(path)
+    first = file.append(b"x" * 3_000_000)
+    file.append(b"second")
+    file.close()
+    with path.open("r+b") as raw:
+        raw.seek(first + 100)
+        raw.write(b"y")
+    adopted = SpoolFile.adopt(path)
+    assert adopted is not None
+    assert [record.content for record in adopted.left()] == [b"second"]
+    assert adopted.damaged == 1
+    adopted.close()
+
+
+def test_a_user_without_a_home_has_no_spool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+    url = f"sqlite:///{tmp_path}/journal.db"
+    assert spool_place(url, Settings()) is None
+    assert "set XDG_STATE_HOME" in caplog.text
+    assert spool_place(url, Settings(spool=tmp_path)) is not None
