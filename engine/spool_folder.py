@@ -141,10 +141,16 @@ class SpoolFolder:
             index = self._others[path] = SpoolIndex(file)
         index.read(index.file.news(), self._codec)
 
+    def _refreshed(self) -> list[SpoolIndex]:
+        """Return what others have, with what they have written since the last look."""
+        for index in self._others.values():
+            index.read(index.file.news(), self._codec)
+        return list(self._others.values())
+
     def find(self, proposed: Proposed) -> Kept | None:
         """Return what is kept under a call's key. :raises OSError: if it cannot be read"""
         name = name_of(proposed)
-        for index in (*self._held(), *self._others.values()):
+        for index in (*self._held(), *self._refreshed()):
             if (call := index.named(name)) is not None:
                 return self._kept(index, call)
         return None
@@ -203,8 +209,8 @@ class SpoolFolder:
         index.take(offset, entry, name, None if outcome is None else outcome.id)
 
     def holds(self, tenant: str, key: str, turn: str) -> bool:
-        """Tell whether anything is kept of a key, or of the keys of a turn."""
-        names = [call.name for index in (*self._held(), *self._others.values()) for call in index]
+        """Tell whether anything is kept of a key, or of the keys of a turn. :raises OSError: if it cannot be read"""
+        names = [call.name for index in (*self._held(), *self._refreshed()) for call in index]
         return any(owner == tenant and (name == key or (turn and name.startswith(f"{turn}:"))) for owner, name in names)
 
     def pending(self) -> list[str]:

@@ -53,6 +53,22 @@ def test_what_was_seen_of_others_is_let_go(tmp_path: Path) -> None:
     assert open_files() == before
 
 
+def test_what_others_have_written_since_is_seen(tmp_path: Path) -> None:
+    one, other = [SpoolFolder(tmp_path / "spool", worker, 1 << 20, Codec()) for worker in ("one", "other")]
+    first, second = proposed(1), proposed(2)
+    one.begin(first, None)
+    other.look()
+    one.begin(second, None)
+    one.written(first.id, None)
+    assert other.find(first) is None
+    known = other.find(second)
+    assert known is not None
+    assert (known.proposed.id, known.holder) == (second.id, "other")
+    assert other.holds("uu", "m:c2", "")
+    one.written(second.id, None)
+    assert not other.holds("uu", "", "m")
+
+
 def test_what_was_cut_off_takes_no_parked_call_along(tmp_path: Path) -> None:
     first, second = proposed(1), proposed(2)
     park(tmp_path, first, None, "why")
