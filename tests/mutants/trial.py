@@ -25,6 +25,7 @@ __all__ = ("Finding", "NoTrial", "Share", "copied", "patched", "shares", "trial"
 _COPIED: Final = (*LAYERS, "tests", "examples", "pyproject.toml")
 _TEST_LIMIT: Final = 60
 _LIMIT: Final = 240
+_FEW: Final = 3
 
 
 class NoTrial(Exception):
@@ -67,9 +68,13 @@ def shares(mutants: Sequence[Mutant]) -> list[Share]:
     named: dict[str, set[str]] = {"": set()}
     for mutant in mutants:
         named.setdefault(mutant.only, set()).update(mutant.tests)
-    everywhere = sorted(named.pop(""))
+    # Starting anew for a few tests costs more than all of their variants.
+    few = {only for only, tests in named.items() if len(tests) < _FEW}
+    everywhere = sorted(set[str]().union(named[""], *[named[only] for only in few]))
     halves = [Share(tuple(half)) for half in (everywhere[::2], everywhere[1::2]) if half]
-    rest = [Share(tuple(sorted(tests.difference(everywhere))), only) for only, tests in named.items()]
+    rest = [
+        Share(tuple(sorted(named[only].difference(everywhere))), only) for only in sorted(named.keys() - few - {""})
+    ]
     return [*halves, *[share for share in rest if share.tests]]
 
 
