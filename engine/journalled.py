@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.cleaning import STORABLE_TEXT
-from engine.jsonform import NoJsonForm, is_flat, json_form
+from engine.jsonform import NoJsonForm, is_clean, is_flat, json_form
 
 __all__ = ("MAX_DEPTH", "TOO_DEEP", "journal_form")
 
@@ -23,11 +23,14 @@ def journal_form(value: Any) -> Any:
     becomes text, datetime ISO text, Decimal its digits as text, bytes base64; NaN and the infinities become null; all
     else as ``engine.jsonform`` has it. What needs no change is returned as it is: the same object.
     """
+    # As most arguments are: nothing in them is nested, or has another form.
+    if is_flat(value) and is_clean(value, STORABLE_TEXT):
+        return value
     try:
         form = json_form(value, STORABLE_TEXT)
     except NoJsonForm:
         return TOO_DEEP
-    return form if is_flat(form) or not _is_too_deep(form) else TOO_DEEP
+    return TOO_DEEP if _is_too_deep(form) else form
 
 
 def _is_too_deep(value: Any) -> bool:

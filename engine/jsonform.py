@@ -41,7 +41,7 @@ import msgspec
 from engine.cleaning import WHOLE_TEXT, TextRule
 from events.errors import Refused
 
-__all__ = ("LISTED", "NoJsonForm", "encode", "formed", "is_flat", "is_plain", "json_form")
+__all__ = ("LISTED", "NoJsonForm", "encode", "formed", "is_clean", "is_flat", "is_plain", "json_form")
 
 LISTED: Final = 100_000
 """How many items of an iterator are listed."""
@@ -72,6 +72,14 @@ def encode(value: Any) -> bytes:
 def is_flat(value: Any) -> bool:
     """Tell whether a value is an object by text that holds no list, no object and no float, as most arguments are."""
     return type(value) is dict and _KEYS.issuperset(map(type, value)) and _SCALARS.issuperset(map(type, value.values()))
+
+
+def is_clean(value: Any, rule: TextRule) -> bool:
+    """Tell whether JSON content holds nothing that ``rule`` would change; what msgspec cannot encode is not clean."""
+    try:
+        return not rule.touches(_encoder.encode(value))
+    except (ValueError, OverflowError):
+        return False
 
 
 def is_plain(value: Any) -> bool:

@@ -44,6 +44,8 @@ class Caller(msgspec.Struct, frozen=True):
 class CallSpan:
     """The span of one call, from "may run" (or its refusal) to "outcome appended"."""
 
+    __slots__ = ("_began", "_ended", "_span")
+
     def __init__(self, span: Span) -> None:
         self._span = span
         self._began = perf_counter()

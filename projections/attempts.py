@@ -85,9 +85,11 @@ class AttemptsProjection:
 
         :raises TransitionRejected: if the later events cannot follow the first, whatever the row's state
         """
+        first = events[0]
         if len(events) > 1:
             _require_legal_sequence(events)
-        first = events[0]
+        elif type(first) is Executed and not first.late:
+            return StateChange(_guard(requirement(first)), _ended(first, texts[0]))
         if isinstance(first, Proposed):
             values = _opening(first)
             if len(events) == 1:
@@ -96,8 +98,6 @@ class AttemptsProjection:
             for event, text in zip(events[1:], texts[1:], strict=True):
                 _apply(made, event, text)
             return StateChange(None, _insert_values(made))
-        if len(events) == 1 and isinstance(first, Executed) and not first.late:
-            return StateChange(_guard(requirement(first)), _ended(first, texts[0]))
         row: dict[str, Any] = _UNTOUCHED.copy()
         for event, text in zip(events, texts, strict=True):
             _apply(row, event, text)
