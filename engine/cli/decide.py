@@ -53,6 +53,7 @@ def deny(choice: Choice, key: str, reason: str | None, by: str | None) -> int:
 
 async def _decide(choice: Choice, key: str, by: str | None, facts: Any) -> int:
     from engine.cli.output import Output
+    from engine.cli.plain import one_line
     from engine.cli.working import person, print_event, working
     from events.types import Approved
 
@@ -64,7 +65,8 @@ async def _decide(choice: Choice, key: str, by: str | None, facts: Any) -> int:
         return NO
     if not output.as_json:
         user = "" if choice.user is None else f" --user {quote(choice.user)}"
-        output.console.print(f"calljournal resume {quote(key)}{user}  runs it", style="dim", soft_wrap=True)
+        said = one_line(f"calljournal resume {quote(key)}{user}  runs it")
+        output.console.print(said, style="dim", soft_wrap=True)
         output.flush()
     return DONE
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.cli.command import Called, check_refused
+from tests.cli.test_gate_commands import GATED
 
 __all__ = ()
 
@@ -31,3 +35,17 @@ BYTE = "m:t0\udcff"
 def test_one_line_for_each(called: Called, arguments: tuple[str, ...]) -> None:
     assert called("migrate").code == 0
     check_refused(called(*arguments), 2)
+
+
+def test_what_a_call_is_named_by_its_model_is_not_obeyed_by_the_terminal(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "gated.py").write_text(GATED)
+    name = "\x1b[2J\u202e\r\nt1"
+    (tmp_path / "turn.json").write_text(
+        json.dumps({"content": [{"type": "tool_use", "id": name, "name": "launch", "input": {"n": 1}}]})
+    )
+    assert called("run", "turn.json", "--tools", "own", "--message", "m").code == 1
+    for command in (("approvals",), ("approve", f"m:{name}"), ("resume", f"m:{name}", "--tools", "own")):
+        done = called("--no-json", *command)
+        assert (done.code, done.err) == (0, "")
+        assert [letter for letter in "\x1b\u202e\r" if letter in done.out] == []
