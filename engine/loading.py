@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,7 +13,16 @@ from engine.contract import Scope, Tool
 from engine.rows import ToolRow
 from events.errors import Refused
 
-__all__ = ("KEPT", "Instances", "LoadFailure", "actions_metadata", "is_async", "reason_of", "takes_context")
+__all__ = (
+    "KEPT",
+    "Instances",
+    "LoadFailure",
+    "actions_metadata",
+    "is_async",
+    "reason_of",
+    "takes_context",
+    "without_secrets",
+)
 
 KEPT: Final = 256
 """How many instances are kept; the one that was used longest ago goes first."""
@@ -109,21 +118,29 @@ def _make(tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
 
 def reason_of(error: Exception, config: dict[str, Any]) -> str:
     """Return what an exception says, with whatever stands in the configuration taken out: any of it may be secret."""
-    text = f"{type(error).__name__}: {error}"
-    for secret in sorted(_secrets(config), key=len, reverse=True):
+    return _without(f"{type(error).__name__}: {error}", _texts(config, _SHORTEST, 2 * _SHORTEST))
+
+
+def without_secrets(text: str, config: dict[str, Any]) -> str:
+    """Return a text with the configuration's secrets taken out: what stands under keys that sound like it."""
+    return _without(text, _texts(config, _SHORTEST, None))
+
+
+def _without(text: str, secrets: Iterable[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
 
 
-def _secrets(content: Any, named: bool = False) -> Iterator[str]:
-    """Yield the values under keys that sound like secrets, and every longer text besides."""
+def _texts(content: Any, secret: int, other: int | None) -> Iterator[str]:
+    """Yield values of so many characters: under keys that sound like secrets, and under others (None: not those)."""
     if isinstance(content, dict):
         for key, value in content.items():
-            yield from _secrets(value, named or bool(_SECRET_KEY.search(str(key))))
+            yield from _texts(value, secret, secret if _SECRET_KEY.search(str(key)) else other)
     elif isinstance(content, list | tuple):
         for value in content:
-            yield from _secrets(value, named)
-    elif content is not None and not isinstance(content, bool):
+            yield from _texts(value, secret, other)
+    elif content is not None and not isinstance(content, bool) and other is not None:
         text = str(content)
-        if len(text) >= (_SHORTEST if named else 2 * _SHORTEST):
+        if len(text) >= other:
             yield text

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.actions import Action
 from engine.arguments import Resolved, sort_arguments
 from engine.context import CallContext
 from engine.contract import Tool, ToolContext
 from engine.flight import Flight
-from engine.loading import LoadFailure, is_async, takes_context
+from engine.loading import LoadFailure, is_async, takes_context, without_secrets
 from engine.proposal import Proposal
 from engine.running import Broke, Run
 from engine.runtime import Runtime
@@ -52,6 +53,9 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
     method = tool.execute_action
     call = partial(method, *arguments, **resolved.kwargs)
     run = await runtime.runner.run(call, is_async(method), action.timeout, flight.begin)
+    if isinstance(run, Broke):
+        # A tool's own errors quote what it was configured with all too often.
+        run = replace(run, message=without_secrets(run.message, tool.config))
     return Performance(run, action, resolved, tool)
 
 

@@ -89,6 +89,8 @@ class Shy(Tool):
         return {}
 
     async def execute_action(self, action_name: str, /, **kwargs: Any) -> Any:
+        if self.config["breaks"] == "action":
+            self.give_up()
         return "fine"
 
 
@@ -108,6 +110,7 @@ class Asked(Shy):
         ("constructor", Shy, "load"),
         ("constructor", Asked, "paused"),
         ("preview", Asked, "paused"),
+        ("action", Shy, "exception"),
         ("nothing", Asked, "executed"),
     ],
 )
