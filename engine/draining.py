@@ -129,7 +129,12 @@ class Draining:
 
     async def _write_one(self, proposal: str) -> bool:
         """Write one call; False: the log is away, or takes just this one not."""
-        kept = await self._spool.load(proposal)
+        try:
+            kept = await self._spool.load(proposal)
+        except LogUnavailable as error:
+            # It may be damaged alone: then whoever adopts the file passes it over, and keeps that for people.
+            _log.error("a call cannot be read from the spool, those behind it are written: %s", error)
+            return False
         if kept is None:
             return True
         settle = partial(self._spool.written, kept)

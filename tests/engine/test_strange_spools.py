@@ -7,13 +7,15 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from engine import Settings
 from engine.spool_file import FolderLock, SpoolFile
 from engine.spool_place import spool_place
 from events import Executed, LogUnavailable
-from tests.engine.losing import LosableJournal, drained, on_losable, reader, spooling
+from tests.engine.losing import LosableJournal, drained, in_log, on_losable, reader, spooling
 from tests.engine.staging import call, events_of, outcome_of, proved
 
 __all__ = ()
@@ -95,6 +97,33 @@ def test_what_another_user_owns_is_not_trusted(tmp_path: Path) -> None:
     os.chown(tmp_path, 54321, 54321)
     with pytest.raises(PermissionError, match="another user's"), FolderLock(tmp_path):
         pass
+
+
+@pytest.mark.anyio
+async def test_one_damaged_record_holds_up_none_behind_it(losable: LosableJournal, tmp_path: Path) -> None:
+    settings = spooling(tmp_path)
+    folder = spool_place(losable.url, settings)
+    assert folder is not None
+    async with on_losable(losable, settings, reader(looked)) as engine:
+        losable.go_away()
+        for name in ("c1", "c2", "c3"):
+            assert isinstance(await outcome_of(engine, call(call_id=name)), Executed)
+        (file,) = folder.glob("*.spool")
+        with file.open("r+b") as raw:
+            raw.seek(60)
+            raw.write(b"\0")
+        losable.come_back()
+        with anyio.fail_after(30):
+            while engine.statistics().spool.depth > 1:
+                await anyio.lowlevel.checkpoint()
+        written = [record.event.key for record in await in_log(engine) if isinstance(record.event, Executed)]
+        assert written == ["m:c2", "m:c3"]
+        with pytest.raises(LogUnavailable, match="still in the spool"):
+            await engine.attempt("m:c1", user_id="u")
+        await proved(engine)
+    async with on_losable(losable, settings, reader(looked)) as engine:
+        await drained(engine)
+        assert [path.suffix for path in folder.iterdir() if path.name != "lock"] == [".damaged"]
 
 
 def test_a_long_damaged_record_hides_none_behind_it(tmp_path: Path) -> None:
