@@ -98,7 +98,8 @@ class SpoolIndex:
                 return
             call = SpooledCall(self.file, entry.proposal, name, offset, entry.at)
             self._calls[call.proposal] = call
-            self._by_name[name] = call
+            # A repetition that was cancelled before it was told of the call must not hide it.
+            self._by_name.setdefault(name, call)
         if outcome_id is not None:
             call.ending, call.outcome_id = offset, outcome_id
 

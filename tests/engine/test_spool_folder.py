@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from engine.outcomes import failed
 from engine.parked import PARKED, park, parked_calls
 from engine.spool_folder import SpoolFolder
 from events import Proposed
@@ -67,6 +70,19 @@ def test_what_others_have_written_since_is_seen(tmp_path: Path) -> None:
     assert other.holds("uu", "m:c2", "")
     one.written(second.id, None)
     assert not other.holds("uu", "", "m")
+
+
+def test_a_repetition_that_was_cancelled_does_not_hide_the_call(tmp_path: Path) -> None:
+    spool = SpoolFolder(tmp_path / "spool", "one", 1 << 20, Codec())
+    call = proposed(1)
+    spool.begin(call, None)
+    repetition = replace(call, id=new_id())
+    cancelled = spool.end(repetition, failed(repetition, "cancelled", "left"), 1, False)
+    known = spool.find(call)
+    assert known is not None
+    assert known.proposed.id == call.id
+    spool.written(repetition.id, cancelled.id)
+    assert spool.find(call) == known
 
 
 def test_what_was_cut_off_takes_no_parked_call_along(tmp_path: Path) -> None:
