@@ -25,6 +25,11 @@ class Endings:
     def __repr__(self) -> str:
         return f"<Endings to {self._journal!r}, else to {self._spool!r}>"
 
+    @property
+    def away(self) -> bool:
+        """Whether calls wait for the log to come back: then it is not asked before what nobody waits for is spooled."""
+        return self._spool is not None and self._spool.waiting
+
     async def append(self, proposed: Proposed, outcome: Late, version: int) -> Paused | Denied | Executed | Failed:
         """Append what ends a call, or spool it.
 

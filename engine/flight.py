@@ -16,7 +16,7 @@ from engine.outcomes import failed
 from engine.running import describe_exception
 from engine.telemetry import CallSpan, Telemetry
 from events.errors import Conflict, JournalError, LogUnavailable
-from events.types import FailureKind, Proposed, Resumed
+from events.types import Failed, FailureKind, Proposed, Resumed
 
 __all__ = ("Flight", "Flights")
 
@@ -162,8 +162,8 @@ class Flights:
 
     async def _close(self, flight: Flight, kind: FailureKind, message: str) -> None:
         event = replace(failed(flight.proposed, kind, message), rule=flight.rule)
-        if flight.spooled:
-            await self._endings.spool(flight.proposed, event, 0, told=False)
+        if flight.spooled or self._endings.away:
+            await self._spool(flight, event)
             return
         try:
             # The key may be another call's: then this one never came to be, and there is nothing to close.
@@ -173,12 +173,16 @@ class Flights:
         except Conflict:
             return
         except LogUnavailable as outage:
-            # Whether the claim is in the log is not known, and at its place another worker's may be by now.
-            await self._endings.spool(flight.proposed, event, flight.version, outage, told=False, claim=flight.claim)
+            await self._spool(flight, event, outage)
             return
         if flight.span is not None:
             flight.span.outcome(closed)
             self._telemetry.ran(closed, flight.span.duration)
+
+    async def _spool(self, flight: Flight, event: Failed, outage: LogUnavailable | None = None) -> None:
+        version = 0 if flight.spooled else flight.version
+        # Whether the claim is in the log is not known, and at its place another worker's may be by now.
+        await self._endings.spool(flight.proposed, event, version, outage, told=False, claim=flight.claim)
 
     async def leave_all(self) -> None:
         """Close every call that is still in flight: its engine is being closed."""

@@ -145,7 +145,7 @@ class Spool:
         if self._closed:
             raise LogUnavailable(f"the spool {self.folder} has been closed")
         if self._lane is None:
-            self._lane = Lane()
+            self._lane = Lane("calljournal-spool")
         try:
             return await self._lane.run(partial(self._done, work))
         except OSError as error:
@@ -175,9 +175,12 @@ class Spool:
 
 
 def open_spool(url: str, worker: str, settings: Settings) -> Spool | None:
-    """Return the spool of a journal; None for one that is not on disk itself. Nothing is made before it is needed."""
+    """Return the spool of a journal; None for one that is not on disk itself. Nothing is made before it is needed.
+
+    None too where the system is no POSIX: what holds a file against other processes is not there.
+    """
     folder = spool_place(url, settings)
-    return None if folder is None else Spool(folder, worker, settings.limits.spool)
+    return None if folder is None or os.name != "posix" else Spool(folder, worker, settings.limits.spool)
 
 
 def _reason(error: OSError) -> str:

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ("FolderLock", "SpoolFile", "SpoolRecord")
+__all__ = ("FolderLock", "SpoolFile", "SpoolRecord", "make_folder")
 
 _MAGIC: Final = b"calljournal spool 1\n"
 _HEAD: Final = struct.Struct(">II")
@@ -257,10 +257,9 @@ def _lock_patiently(descriptor: int, path: Path) -> None:
 
 def _locked(descriptor: int) -> bool:
     """Take the lock that the system gives up for a process that dies; False: another process has it."""
-    try:
-        import fcntl
-    except ImportError:
-        raise OSError("this system has no file locks as POSIX has them, which the spool needs") from None
+    # Here: where the system is no POSIX, there is none, and no spool.
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -280,6 +279,18 @@ def _write(descriptor: int, data: bytes, offset: int) -> None:
     while view:
         written = os.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, for this user alone; there after a power cut, too.
+
+    :raises OSError: if that cannot be done
+    """
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -22,7 +22,7 @@ from engine.spool_entry import (
     spooled,
     told_in,
 )
-from engine.spool_file import FolderLock, SpoolFile
+from engine.spool_file import FolderLock, SpoolFile, make_folder
 from engine.spool_index import SpooledCall, SpoolIndex, name_of
 from events.codec import Codec
 from events.types import Proposed
@@ -160,7 +160,7 @@ class SpoolFolder:
 
         :raises OSError: if it cannot be kept
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         with FolderLock(self.folder):
             self._meet()
             if (known := self.find(proposed)) is not None:
@@ -188,7 +188,7 @@ class SpoolFolder:
             return outcome
         # Its proposal has been written to the log meanwhile, where its stream has that one event.
         version = version or 1
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         if self._own is None:
             with FolderLock(self.folder):
                 self._writable()

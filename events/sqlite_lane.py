@@ -34,13 +34,15 @@ class Lane:
 
     AnyIO's worker threads would not do: a plain ``task.cancel()`` frees their limiter while the function still runs,
     and the next one would find the connection in the middle of a transaction.
+
+    :param name: of the thread
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "calljournal-sqlite") -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._closed = False
         # A daemon: a log that was never closed must not keep the interpreter from ending.
-        self._thread = Thread(target=self._work, name="calljournal-sqlite", daemon=True)
+        self._thread = Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:

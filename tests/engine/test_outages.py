@@ -17,6 +17,7 @@ from engine.settings import Limits
 from events import Denied, Executed, Failed, LogUnavailable, Proposed
 from events.postgres import migrate_postgres
 from events.types import StreamEvent
+from tests.engine.losing import drained
 from tests.engine.staging import CONTEXT, call, events_of, outcome_of, proved, row_of, staged_engine, stream_of, tool_of
 from tests.postgres_proxy import postgres_proxy
 from tests.postgres_server import PASSWORD, PostgresServer, postgres_server
@@ -125,6 +126,7 @@ async def test_a_server_that_dies_and_comes_back(
         await anyio.to_thread.run_sync(own_server.start)
         await until_back(engine)
         await settled(engine)
+        await drained(engine)
         assert held.runs == 2, "only what was refused runs now"
         for event in stage.seen:
             assert event in [replace(found, position=event.position) for found in await stream_of(engine, event.key)]
