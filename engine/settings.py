@@ -7,7 +7,14 @@ from typing import Literal
 
 import msgspec
 
+from events.errors import Refused
+
 __all__ = ("Limits", "Settings")
+
+_COUNTS = frozenset({"preview", "inline_result", "listed_names", "queue", "sync_threads", "parallel", "spool"})
+_AT_LEAST_ONE = frozenset({"queue", "sync_threads", "parallel"})
+_MOST = 2.0**53
+_CENTURY = 3_155_760_000.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +34,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     :ivar resume_within: seconds for which an idempotent call whose worker is gone is left to a takeover
     :ivar report_after: seconds after which a call is reported that was approved and not run, or not confirmed
     :ivar spool: bytes of this worker's spool beyond which no call begins while the journal is away
+    :raises Refused: if one of them is negative, no number, or more than any machine or clock can hold
     """
 
     preview: int = 2000
@@ -43,6 +51,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     resume_within: float = 3600.0
     report_after: float = 3600.0
     spool: int = 268_435_456
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            least = 1 if name in _AT_LEAST_ONE else 0
+            most = _MOST if name in _COUNTS else _CENTURY
+            # What is no number compares with nothing.
+            if value is not None and not least <= value <= most:
+                raise Refused(f"Limits.{name} cannot be {value!r}; give {least} to {most:.0f}")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
