@@ -18,7 +18,7 @@ from benchmarks.figures import Figure
 from benchmarks.reference import Reference
 from benchmarks.scale import Scale
 from benchmarks.timing import alternate
-from benchmarks.workloads import result_object, result_text
+from benchmarks.workloads import result_object, result_text, with_control_characters
 from engine.preview import cut_text
 from engine.results import Finished, finish, preview_of, status_of
 from engine.truncation import cut_for_model
@@ -27,53 +27,63 @@ from events.types import Executed
 
 __all__ = ("measure_truncate",)
 
-_OBJECT = 1.5
-_TEXT = 2.0
+_GOALS = {"object": 1.5, "text": 2.0}
 _PREVIEW_AND_STATUS = 50.0
 _LIMIT = 2000
 _FOR_THE_MODEL = 20_000
-_SMALL = 1000
+_SMALL = (1_000, 100_000)
+_Works = dict[str, Callable[[], object]]
 
 
 def measure_truncate(scale: Scale, reference: Reference) -> list[Figure]:
-    """Return the figures of an object and a text, each small and long."""
+    """Return the figures of short objects and texts, then of long results: what is cleaned among them."""
     figures: list[Figure] = []
-    for size in (_SMALL, scale.result):
-        is_long = size > _SMALL
-        named = f"{size // 1_000_000} MB" if is_long else "1 KB"
-        for kind, result, goal in (("object", result_object(size), _OBJECT), ("text", result_text(size), _TEXT)):
-            figures += _figures(f"finish, {named} {kind}", result, goal if is_long else None, scale, reference)
+    for size in _SMALL:
+        for kind, result in (("object", result_object(size)), ("text", result_text(size))):
+            works = _works(finish(result), reference, result)
+            figures += _figures(f"finish, {size // 1000} KB {kind}", works, None, scale)
+    rows, text = result_object(scale.result), result_text(scale.result)
+    long = {"object": rows, "list": rows["results"], "text": text, "text with NUL": with_control_characters(text)}
+    for kind, result in long.items():
+        finished = finish(result)
+        works = _works(finished, reference, result) | _further_works(finished)
+        figures += _figures(f"finish, {scale.result // 1_000_000} MB {kind}", works, _GOALS.get(kind), scale)
     return figures
 
 
-def _figures(name: str, result: Any, goal: float | None, scale: Scale, reference: Reference) -> list[Figure]:
-    finished = finish(result)
-    _compare(finished, reference, result)
-    works: dict[str, Callable[[], object]] = {
-        "reference": partial(reference.finish, result),
-        "finish": partial(finish, result),
-        "bare msgspec": partial(msgspec.json.Encoder().encode, result),
-        "preview and status": partial(_preview_and_status, result, finished.encoded),
-        "cut for the model": partial(cut_for_model, result, finished.text, "m1:c1", _FOR_THE_MODEL),
-        "stored form": partial(Codec().encode, _executed(finished), finished.encoded),
-    }
+def _figures(name: str, works: _Works, goal: float | None, scale: Scale) -> list[Figure]:
     samples = alternate(works, scale.rounds, scale.slice)
-    figures = [
-        Figure.of(
-            f"{name}: {work}",
-            "us",
-            [1e6 * each for each in times],
-            _PREVIEW_AND_STATUS if work == "preview and status" else None,
-            at_most=True,
-        )
-        for work, times in samples.items()
-    ]
+    figures = [_time(f"{name}: {work}", times) for work, times in samples.items()]
     own = samples["finish"]
     beside = [one / each for each, one in zip(own, samples["reference"], strict=True)]
     bare = [each / one for each, one in zip(own, samples["bare msgspec"], strict=True)]
     figures.append(Figure.of(name, "x reference", beside))
     figures.append(Figure.of(name, "of msgspec", bare, goal, at_most=True))
     return figures
+
+
+def _time(name: str, times: list[float]) -> Figure:
+    goal = _PREVIEW_AND_STATUS if name.endswith("preview and status") else None
+    return Figure.of(name, "us", [1e6 * each for each in times], goal, at_most=True)
+
+
+def _works(finished: Finished, reference: Reference, result: Any) -> _Works:
+    _compare(finished, reference, result)
+    return {
+        "reference": partial(reference.finish, result),
+        "finish": partial(finish, result),
+        "bare msgspec": partial(msgspec.json.Encoder().encode, result),
+    }
+
+
+def _further_works(finished: Finished) -> _Works:
+    """Return what is done beside, and what follows."""
+    value = finished.value
+    return {
+        "preview and status": partial(_preview_and_status, value, finished.encoded),
+        "cut for the model": partial(cut_for_model, value, finished.text, "m1:c1", _FOR_THE_MODEL),
+        "stored form": partial(Codec().encode, _executed(finished), finished.encoded),
+    }
 
 
 def _preview_and_status(result: Any, encoded: bytes) -> tuple[str, str]:

@@ -19,6 +19,7 @@ __all__ = (
     "routes",
     "same_named_rows",
     "tool_rows",
+    "with_control_characters",
 )
 
 CALL_SIZES: tuple[tuple[str, int], ...] = (("200 B", 200), ("4 KB", 4096), ("200 KB", 200_000))
@@ -106,6 +107,12 @@ def result_text(size: int) -> str:
     """Return text of so many characters, as a file of code has it: every line ends, many words are quoted."""
     part = _code(random.Random(size), min(size, 100_000))
     return (part * (size // len(part) + 1))[:size]
+
+
+def with_control_characters(text: str) -> str:
+    """Return a text in which each thousandth character is NUL instead."""
+    lines = [text[start : start + 999] for start in range(0, len(text), 1000)]
+    return "\0".join(lines)[: len(text)]
 
 
 def result_object(size: int) -> dict[str, Any]:
