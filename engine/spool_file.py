@@ -96,6 +96,11 @@ class SpoolFile:
         descriptor = _opened(path, os.O_RDONLY)
         return None if descriptor is None else cls(path, descriptor)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file is still where others look for it."""
+        return _is_at(self._descriptor, self.path)
+
     def append(self, content: bytes, *, sync: bool = True) -> int:
         """Write a record and return where it stands; with ``sync`` it is on disk then. A failure leaves no record.
 

@@ -165,6 +165,7 @@ class SpoolFolder:
             self._meet()
             if (known := self.find(proposed)) is not None:
                 return known
+            self._leave_what_is_lost()
             index = self._writable()
             if index.file.end > self._limit:
                 raise OSError(f"the spool {index.file.path} is full ({index.file.end} bytes)")
@@ -195,6 +196,13 @@ class SpoolFolder:
         entry = spooled(proposed.id, proposed=proposed, outcome=outcome, version=version, told=told, claim=claim)
         self._write(self._writable(), entry, proposed, outcome)
         return outcome
+
+    def _leave_what_is_lost(self) -> None:
+        """Begin another file where somebody has taken ours away: in that, nobody would find what comes now."""
+        if self._own is not None and not self._own.file.is_there:
+            _log.error("%s has been taken away; what is in it is lost if this process dies now", self._own.file.path)
+            self._adopted.append(self._own)
+            self._own = None
 
     def _writable(self) -> SpoolIndex:
         if self._own is None:
@@ -237,8 +245,14 @@ class SpoolFolder:
             version=ending.version,
             told=ending.told,
             claim=ending.claim,
-            holder="self" if index is self._own else "gone" if index in self._adopted else "other",
+            holder=self._holder(index),
         )
+
+    def _holder(self, index: SpoolIndex) -> Literal["self", "other", "gone"]:
+        # By its name: one of ours that somebody has taken away is among those adopted.
+        if index.file.path.name.startswith(f"{self._worker}."):
+            return "self"
+        return "gone" if index in self._adopted else "other"
 
     def written(self, proposal: str, outcome_id: str | None) -> None:
         """Forget a call that is in the log, unless it has got another outcome meanwhile.

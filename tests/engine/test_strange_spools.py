@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -14,9 +16,9 @@ import pytest
 from engine import Settings
 from engine.spool_file import FolderLock, SpoolFile
 from engine.spool_place import spool_place
-from events import Executed, LogUnavailable
+from events import Executed, LogUnavailable, Proposed
 from tests.engine.losing import LosableJournal, drained, in_log, on_losable, reader, spooling
-from tests.engine.staging import call, events_of, outcome_of, proved
+from tests.engine.staging import CONTEXT, call, events_of, outcome_of, proved, stream_of
 
 __all__ = ()
 
@@ -97,6 +99,59 @@ def test_what_another_user_owns_is_not_trusted(tmp_path: Path) -> None:
     os.chown(tmp_path, 54321, 54321)
     with pytest.raises(PermissionError, match="another user's"), FolderLock(tmp_path):
         pass
+
+
+@pytest.mark.anyio
+async def test_what_is_spooled_after_somebody_emptied_the_folder_is_there_for_the_next(
+    losable: LosableJournal, tmp_path: Path
+) -> None:
+    settings = spooling(tmp_path)
+    folder = spool_place(losable.url, settings)
+    assert folder is not None
+    async with on_losable(losable, settings, reader(looked)) as engine:
+        losable.go_away()
+        assert isinstance(await outcome_of(engine, call(call_id="c1")), Executed)
+        shutil.rmtree(folder)
+        assert isinstance(await outcome_of(engine, call(call_id="c2")), Executed)
+        (file,) = folder.glob("*.spool")
+        assert b"m:c2" in file.read_bytes()
+        losable.come_back()
+        await drained(engine)
+        executed = [record.event.key for record in await in_log(engine) if isinstance(record.event, Executed)]
+        assert executed == ["m:c1", "m:c2"]
+        await proved(engine)
+
+
+@pytest.mark.anyio
+async def test_what_runs_while_somebody_empties_the_folder_is_not_given_up(
+    losable: LosableJournal, tmp_path: Path
+) -> None:
+    settings, done = spooling(tmp_path), anyio.Event()
+    folder = spool_place(losable.url, settings)
+    assert folder is not None
+
+    async def waits() -> str:
+        await done.wait()
+        return "waited"
+
+    tools = (reader(looked, name="looker", action="look"), reader(waits, name="waiter", action="wait"))
+    async with (
+        on_losable(losable, settings, *tools) as engine,
+        aclosing(engine.execute(call(name="wait"), CONTEXT)) as s,
+    ):
+        losable.go_away()
+        await anext(s)
+        shutil.rmtree(folder)
+        assert isinstance(await outcome_of(engine, call(name="look", call_id="c2")), Executed)
+        losable.come_back()
+        with anyio.fail_after(30):
+            while not any(record.event.key == "m:c2" for record in await in_log(engine)):
+                await anyio.lowlevel.checkpoint()
+        done.set()
+        assert isinstance(await anext(s), Executed)
+        await drained(engine)
+        assert [type(event) for event in await stream_of(engine)] == [Proposed, Executed]
+        await proved(engine)
 
 
 @pytest.mark.anyio
