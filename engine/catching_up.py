@@ -18,7 +18,7 @@ async def catch_up(runtime: Runtime, user_id: str | None, *, key: str = "", turn
     :raises LogUnavailable: if something is, and cannot be written now
     """
     spool, draining = runtime.spool, runtime.draining
-    if spool is None or draining is None or not spool.waiting:
+    if spool is None or draining is None or not await spool.may_hold():
         return
     tenant = tenant_column(user_id)
     if not await spool.holds(tenant, key, turn):

@@ -53,7 +53,7 @@ async def enter(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
         return await enter_unwritten(runtime, flight, plain, caller, outage)
     base, ordinal = proposal.proposed.key, 1
     while True:
-        if runtime.spool is not None and runtime.spool.waiting:
+        if runtime.spool is not None and await runtime.spool.may_hold():
             told = await recalled(runtime, flight, caller)
             if told is not None:
                 return told

@@ -6,6 +6,7 @@ What is kept is on disk before anybody is told of it, survives its process, and 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -29,6 +30,9 @@ from events.types import Proposed
 __all__ = ("Spool", "SpoolStatistics", "open_spool")
 
 T = TypeVar("T")
+
+_TICK = 50_000_000
+"""Nanoseconds: more than any file system's clock stands still."""
 
 
 class SpoolStatistics(msgspec.Struct, frozen=True):
@@ -63,6 +67,7 @@ class Spool:
         self._parked = 0
         self._parked_size = 0
         self._closed = False
+        self._seen = 0
         self._tell: Callable[[], None] = _tell_nobody
 
     def __repr__(self) -> str:
@@ -79,7 +84,26 @@ class Spool:
 
     async def look(self) -> None:
         """Adopt what dead workers of this machine left. :raises LogUnavailable: if the folder cannot be read"""
+        stamp = self._stamp()
         await self._do(self._files.look)
+        # A file that is made within the same tick of the file system's clock would leave the same stamp.
+        self._seen = stamp if time.time_ns() - stamp > _TICK else -1
+
+    async def may_hold(self) -> bool:
+        """Return whether a call may be kept here; where the folder has changed, it is looked at first.
+
+        A folder that cannot be looked at holds up no call that the log can take; draining says what is wrong with it.
+        """
+        if self._stamp() != self._seen:
+            with contextlib.suppress(LogUnavailable):
+                await self.look()
+        return self.waiting
+
+    def _stamp(self) -> int:
+        try:
+            return self.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     async def find(self, proposed: Proposed) -> Kept | None:
         """Return what is kept under a call's key. :raises LogUnavailable: if it cannot be read"""

@@ -243,3 +243,20 @@ async def test_one_that_comes_when_the_journal_is_back_waits_for_what_is_being_s
         assert slow.runs == 1
         assert [event.reason for event in told if isinstance(event, Denied)] == ["duplicate"]
         await proved(engine)
+
+
+async def test_what_another_engine_has_just_spooled_is_told_at_once(losable: LosableJournal, tmp_path: Path) -> None:
+    """Its journal is back, and its last look was before the call: the folder has changed since, and is looked at."""
+    watched, tool = watcher()
+    settings = spooling(tmp_path)
+    async with on_losable(losable, settings, tool) as first, on_losable(losable, settings, tool) as second:
+        for number in range(3):
+            asked = CallContext(user_id="u", message_id=f"m{number}")
+            losable.go_away()
+            seen = await events_of(first, call({"name": "n"}), asked)
+            losable.come_back()
+            again = await events_of(second, call({"name": "n"}), asked)
+            assert [replace(event, position=None) for event in again] == seen
+            assert len(watched.called) == number + 1
+            await drained(first)
+        await proved(second)
