@@ -66,7 +66,7 @@ def test_so_many_calls_of_a_hundred_were_done_within_that_time() -> None:
     assert [done.within(share) for share in (0.5, 0.95, 0.99, 1.0)] == pytest.approx([51, 96, 100, 100])
 
 
-SHORT = Scale(rounds=3, appends=64, slice=0.05, callers=(1,), events=1, postgres_events=1, result=1_000_000)
+SHORT = Scale(rounds=3, appends=64, slice=0.03, callers=(1,), events=1, postgres_events=1, result=1_000_000)
 
 RATIOS = ("x reference", "of msgspec")
 
