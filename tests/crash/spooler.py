@@ -2,7 +2,7 @@
 
 ``python -m tests.crash.spooler URL BACKEND SPOOL NAME``. It writes ``ready``, waits for a line, then writes one line
 per event yielded: id, key, kind, position. What its tool does goes into the file named by the environment variable
-``EFFECTS``: one line per run.
+``EFFECTS``: one line per run. With ``HANGS_AT`` set, it does not return where the mark ends so.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ class ReadBell(Bell):
 
     name = "read_bell"
     effect = "read"
+
+    async def execute_action(self, action_name: str, /, **kwargs: Any) -> str:
+        rung = await super().execute_action(action_name, **kwargs)
+        if str(kwargs["mark"]).endswith(os.environ.get("HANGS_AT", "never")):
+            await anyio.sleep_forever()
+        return rung
 
 
 def row() -> ToolRow:

@@ -17,8 +17,9 @@ import pytest
 from engine import Engine
 from events import Proposed
 from projections import verify
-from tests.crash.spooler import ReadBell, row, settings
+from tests.crash.spooler import LOOPS, ReadBell, row, settings
 from tests.engine.losing import LosableJournal, losable_postgres, losable_sqlite, spool_files
+from tests.engine.stuck_calls import end_lease, hold_long, kinds
 from tests.logs import recorded_events
 from tests.shape import ROOT
 
@@ -135,6 +136,39 @@ async def all_is_there(engine: Engine, folder: Path, processes: list[Spooler], o
     assert report.ok, report.problems
 
 
+async def test_behaviour_119_a_spooled_proposal_without_its_outcome_is_orphaned(
+    losable: LosableJournal, tmp_path: Path, anyio_backend_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process was killed while the tool ran; outcomes that were spooled are none of reconcile's business."""
+    monkeypatch.setenv("HANGS_AT", "-2")
+    async with open_engine(losable, tmp_path):
+        pass
+    with spoolers(losable, anyio_backend_name, tmp_path, 1) as (process,):
+        losable.go_away()
+        process.begin()
+        # Of each loop the first call's two events, and the second one's proposal.
+        process.listen(3 * LOOPS)
+        process.kill()
+        losable.come_back()
+        async with open_engine(losable, tmp_path) as engine:
+            records = await recorded_events(engine.log)
+            ended = {record.key for record in records if not isinstance(record.event, Proposed)}
+            open_ones = {record.key for record in records} - ended
+            assert len(open_ones) == LOOPS
+            await hold_long(engine)
+            for worker in {record.event.worker for record in records if isinstance(record.event, Proposed)}:
+                await end_lease(engine, worker)
+            report = await engine.reconcile()
+            assert kinds(report) == dict.fromkeys(open_ones, "orphaned")
+            for key in open_ones:
+                user_id = next(record.user_id for record in records if record.key == key)
+                row = await engine.attempt(key, user_id=user_id)
+                assert row is not None
+                assert (row.status, row.late) == ("failed", True)
+                assert "not known" in str(row.error)
+            await all_is_there(engine, tmp_path, [process])
+
+
 @pytest.mark.parametrize("after", [1, 2, 25])
 async def test_behaviour_111_killed_after_what_it_yielded(
     losable: LosableJournal, tmp_path: Path, anyio_backend_name: str, after: int
@@ -155,6 +189,7 @@ async def test_behaviour_111_killed_after_what_it_yielded(
         assert spool_files(settings(tmp_path / "spool")) == []
 
 
+@pytest.mark.soak
 async def test_killed_before_and_after_the_journal_went_away(
     losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
 ) -> None:
@@ -180,6 +215,7 @@ async def test_killed_before_and_after_the_journal_went_away(
         assert spool_files(settings(tmp_path / "spool")) == []
 
 
+@pytest.mark.soak
 async def test_a_living_process_writes_what_a_killed_one_left(
     losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
 ) -> None:

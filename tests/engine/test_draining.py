@@ -6,6 +6,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,7 +14,7 @@ from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 from sqlalchemy import delete
 
-from engine import Engine, Rule, Settings, Tool
+from engine import CallContext, Engine, Rule, Settings, Tool
 from engine.parked import parked_calls
 from engine.settings import Limits
 from engine.spool import SpoolStatistics
@@ -284,6 +285,34 @@ async def test_a_call_that_runs_is_in_the_log_before_its_outcome(losable: Losabl
         await drained(engine)
         assert [replace(event, position=None) for event in await stream_of(engine)] == seen
         assert slow.runs == 1
+        await proved(engine)
+
+
+async def test_a_denial_at_the_moment_of_the_call_is_spooled(losable: LosableJournal, tmp_path: Path) -> None:
+    """Its tool is asked once its proposal is in the log; what would wait then is closed instead."""
+
+    def previews(self: Tool, action_name: str, arguments: dict[str, Any]) -> tuple[bool, bool]:
+        losable.go_away()
+        return True, True
+
+    watched = Watched()
+    tool = reader(watched.works, parameters=NAMED, preview_decision=previews, live_gate="replaces")
+    headless = CallContext(user_id="u", message_id="h", headless=True)
+    async with on_losable(losable, spooling(tmp_path), tool) as engine:
+        proposed, denied = await events_of(engine, call({"name": "n"}), headless)
+        assert isinstance(denied, Denied)
+        assert (proposed.late, denied.reason, denied.late, denied.position) == (False, "denylist", True, None)
+        losable.come_back()
+        await drained(engine)
+        assert (await row_of(engine, "h:c1")).status == "denied"
+        with pytest.raises(LogUnavailable):
+            await events_of(engine, call({"name": "n"}))
+        losable.come_back()
+        await drained(engine)
+        _, failed = await stream_of(engine)
+        assert isinstance(failed, Failed)
+        assert "was not run" in failed.message
+        assert watched.called == []
         await proved(engine)
 
 
