@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final
 
 import anyio
@@ -137,7 +136,7 @@ class Draining:
             return False
         if kept is None:
             return True
-        settle = partial(self._spool.written, kept)
+        refused: str | None = None
         try:
             if not await write_late(self._log, self._journal, kept):
                 return True
@@ -147,6 +146,6 @@ class Draining:
                 return False
             # Whatever else is wrong with it, those behind it must not wait for ever.
             _log.error("call %s cannot be written to the log and is put aside: %s", kept.proposed.key, error)
-            settle = partial(self._spool.park, kept, f"{type(error).__name__}: {error}")
-        await settle()
+            refused = f"{type(error).__name__}: {error}"
+        await self._spool.settle(kept, refused)
         return True

@@ -157,13 +157,15 @@ class Spool:
         """Return a call that is to be written. :raises LogUnavailable: if it cannot be read"""
         return await self._do(partial(self._files.load, proposal))
 
-    async def written(self, kept: Kept) -> None:
-        """Forget a call that is in the log as it was loaded. :raises LogUnavailable: if that cannot be noted"""
-        await self._do(partial(self._files.written, kept.proposed.id, kept.outcome_id))
+    async def settle(self, kept: Kept, refused: str | None = None) -> None:
+        """Forget a call that is in the log as it was loaded; or put it aside, for the log refuses it for good.
 
-    async def park(self, kept: Kept, reason: str) -> None:
-        """Put a call aside that the log refuses for good. :raises LogUnavailable: if that cannot be written"""
-        await self._do(partial(self._files.park, kept.proposed.id, kept.outcome_id, reason))
+        :param refused: why it does
+        :raises LogUnavailable: if that cannot be noted
+        """
+        files, proposal = self._files, kept.proposed.id
+        noting = partial(files.written, proposal, kept.outcome_id)
+        await self._do(noting if refused is None else partial(files.park, proposal, kept.outcome_id, refused))
 
     async def _do(self, work: Callable[[], T]) -> T:
         if self._closed:
