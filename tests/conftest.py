@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ from tests.postgres_server import PostgresServer, postgres_server
 __all__ = ("TEMPLATE",)
 
 TEMPLATE = "calljournal_template"
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start be interrupted: started in a shell's background, a run ignores the signal."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("asyncio"), pytest.param("trio")])
