@@ -91,8 +91,6 @@ WHOLE_TEXT: Final = TextRule("", None)
 STORABLE_TEXT: Final = TextRule("\x00", re.compile(rb"\\u0000"))
 """For arguments: NUL goes, which no database stores as text; other control characters stay (BEHAVIOUR 113, 114)."""
 
-RESULT_TEXT: Final = TextRule(
-    "".join(map(chr, [*range(9), 11, 12, *range(14, 32), 127])), re.compile(rb"\\(?:u00|[bf])")
-)
+RESULT_TEXT: Final = TextRule("".join(map(chr, [*range(9), 11, 12, *range(14, 32), 127])), re.compile(rb"\\[ubf]"))
 """For results: control characters other than tab, line feed and carriage return go (BEHAVIOUR 125). C1 stays: U+0085 is
 a line break in real text."""
