@@ -25,7 +25,8 @@ from tests.crash.fault_paths import PATHS
 
 __all__ = ()
 
-AT_ONCE = max(2, os.cpu_count() or 2)
+AT_ONCE = (os.cpu_count() or 1) + 1
+"""Children at one time: each waits now and then for its database."""
 PATIENCE = 60.0
 """Seconds after which a child that hangs says where, and ends."""
 
