@@ -160,13 +160,17 @@ def _growth(node: Any) -> _Growth:
         return _Growth(0, 1 + len(str(node["value"])))
     if kind in ("subexpression", "pipe", "index_expression"):
         return reduce(_Growth.then, grown)
-    if kind in ("projection", "value_projection", "filter_projection"):
+    if kind in ("projection", "value_projection"):
         return reduce(_Growth.of_each, grown)
+    if kind == "filter_projection":
+        # What the condition makes is dropped again.
+        found, asked = grown[0].of_each(grown[1]), grown[0].of_each(grown[2])
+        return _Growth(max(found.copies, asked.copies), max(found.values, asked.values))
     if kind == "function_expression" and node["value"] in ("join", "map"):
         return reduce(_Growth.of_each, reversed(grown))
     if kind in ("multi_select_list", "multi_select_dict", "function_expression"):
         return _Growth(sum(each.copies for each in grown), 1 + sum(each.values for each in grown))
-    return _Growth(max([1, *[each.copies for each in grown]]), max([1, *[each.values for each in grown]]))
+    return _Growth(max([1, *[each.copies for each in grown]]), max([0, *[each.values for each in grown]]))
 
 
 def _told(error: Exception) -> str:
