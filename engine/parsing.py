@@ -69,20 +69,18 @@ class ToolActionParser:
         possible reading is mended (:func:`engine.repair.repaired`), halves of surrogate pairs are replaced, and of a
         key that comes twice the last counts. Nothing else is repaired or coerced.
         """
-        name = call.name if type(call.name) is str else ""
-        route = names.get(name)
+        name: Any = call.name
         sent = call.arguments
-        # The way of nearly every call.
-        if route is not None and not call.cut_off:
-            arguments = sent
-            if type(sent) is str:
-                try:
-                    arguments = _decode(sent) if sent else {}
-                except (ValueError, RecursionError):
-                    arguments = None
-            if type(arguments) is dict:
-                return ParsedCall(route[0], route[1], name, arguments)
-        return self._parse(name, route, sent, call.cut_off)
+        # The way of nearly every call: what is otherwise shows in that it fails.
+        try:
+            tool_id, action = names[name]
+            arguments = (_decode(sent) if sent else {}) if type(sent) is str else sent
+        except (LookupError, TypeError, ValueError, RecursionError):
+            name = name if type(name) is str else ""
+        else:
+            if type(arguments) is dict and not call.cut_off:
+                return ParsedCall(tool_id, action, name, arguments)
+        return self._parse(name, names.get(name), sent, call.cut_off)
 
     def _parse(self, name: str, route: tuple[str, str] | None, sent: Any, cut_off: bool) -> ParsedCall:
         warnings: tuple[str, ...] = ()
