@@ -175,8 +175,14 @@ class Departures:
         """Await the work. Cancelled, return at once and leave the work to end by itself, its result unseen."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Whoever left does not ask for it, and asyncio would report an error that nobody asked for.
+            task.exception()
 
     async def aclose(self, patience: float) -> None:
         """Wait ``patience`` seconds for what is still under way, then cancel it."""

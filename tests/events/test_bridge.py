@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
@@ -108,6 +109,30 @@ async def test_a_departed_callers_work_ends_by_itself(bridge: Bridge) -> None:
     assert (short.left, long.left) == ("", "")
     await bridge.call(departures.aclose, 0.2)
     assert (short.left, long.left) == ("in time", "")
+
+
+async def test_an_error_of_departed_work_is_reported_to_nobody(
+    bridge: Bridge, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def make() -> Departures:
+        return Departures()
+
+    departures = await bridge.call(make)
+
+    async def fail() -> None:
+        await anyio.sleep(0.05)
+        raise ZeroDivisionError
+
+    async def run() -> None:
+        await departures.run(fail())
+
+    with anyio.move_on_after(0.01) as left:
+        await bridge.call(run)
+    await bridge.call(departures.aclose, 5)
+    # What nobody asked a task for is reported when the task is gone; on asyncio that ends the test.
+    gc.collect()
+    assert left.cancelled_caught
+    assert "never retrieved" not in caplog.text
 
 
 async def test_a_cancellation_from_outside_is_told_from_none() -> None:
