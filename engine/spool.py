@@ -175,7 +175,8 @@ class Spool:
         try:
             return await self._lane.run(partial(self._done, work))
         except OSError as error:
-            raise LogUnavailable(f"the spool {self.folder} cannot be used: {_reason(error)}") from error
+            remedy = "make room on its disk, and see that it can be written to"
+            raise LogUnavailable(f"the spool {self.folder} cannot be used: {_reason(error)}; {remedy}") from error
 
     def _done(self, work: Callable[[], T]) -> T:
         try:
@@ -210,7 +211,9 @@ def open_spool(url: str, worker: str, settings: Settings) -> Spool | None:
 
 
 def _reason(error: OSError) -> str:
-    return f"{os.strerror(error.errno)} ({error.filename})" if error.errno and error.filename else str(error)
+    if error.errno is None:
+        return str(error)
+    return os.strerror(error.errno) + (f" ({error.filename})" if error.filename else "")
 
 
 def _tell_nobody() -> None:

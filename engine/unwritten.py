@@ -57,7 +57,10 @@ async def enter_unwritten(
             raise outage
         if not isinstance(proposal.verdict, Refusal):
             await _require_allowed(runtime, proposal, outage)
-        return await _enter(runtime, spool, flight, proposal, caller, outage, ordinal)
+        try:
+            return await _enter(runtime, spool, flight, proposal, caller, outage, ordinal)
+        except LogUnavailable as error:
+            raise error if error is outage else LogUnavailable(f"{outage}; {error}") from outage
     except LogUnavailable:
         if not flight.spooled:
             runtime.flights.forget(flight)

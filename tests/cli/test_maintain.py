@@ -72,7 +72,9 @@ def test_verify_goes_on_where_it_was(called: Called, filled: str, tmp_path: Path
 def test_migrate_says_what_it_applied(called: Called, tmp_path: Path) -> None:
     done = called("migrate", "--database", "sqlite:///new.db")
     assert (done.code, done.err) == (0, "")
-    assert done.lines == [{"applied": ["events:0001", "projections:0001", "engine:0001", "engine:0002"]}]
+    assert done.lines == [
+        {"applied": ["events:0001", "projections:0001", "projections:0002", "engine:0001", "engine:0002"]}
+    ]
     assert called("migrate", "--database", "sqlite:///new.db").lines == [{"applied": []}]
     assert called("migrate", "--no-json", "--database", "sqlite:///new.db").out == (
         "sqlite:///new.db: up to date, nothing to apply\n"
