@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,7 +16,6 @@ from events.records import Pager, raw_text, stream_records
 from events.schema import events, payloads
 from events.seal import CheckedSeal, check_seals, last_seal
 from events.types import Executed
-from projections.beside import both
 from projections.columns import COLUMN_NAMES, folded_values, raw_columns, stored_values, unlike_columns
 from projections.fold import TextCodec
 from projections.numbers import check_numbers, misnumbered
@@ -143,8 +141,8 @@ class Comparison:
 
     async def compare(self) -> None:
         """Compare streams with rows, and ``tool_call_streams`` with both."""
-        # The names are compared inside the database, so that costs no time beside the folding.
-        numbers, _ = await both(partial(check_numbers, self.store, self.state.head), self._compare_streams)
+        await self._compare_streams()
+        numbers = await check_numbers(self.store, self.state.head)
         self.state = self.state.with_problems(numbers.problems)
         # Each entry that begins a stream begins one of its own: as many as there are streams, and none lacks its entry.
         if numbers.begun != self.state.streams or self.state.problems:
