@@ -7,7 +7,7 @@ from time import time_ns
 from typing import Final
 
 from engine.decisions import expired
-from engine.outcomes import failed
+from engine.outcomes import failed, orphaned
 from engine.runtime import Runtime
 from engine.standing import Standing, stand
 from engine.verdicts import Finding
@@ -16,7 +16,6 @@ from events.types import Denied, Failed
 
 __all__ = ("close_stuck",)
 
-_ORPHANED: Final = "The worker that ran this call is gone; whether the call had its effect is not known."
 _TIMED_OUT: Final = "No result came back for this call before its deadline; it may have had its effect."
 
 
@@ -48,4 +47,4 @@ def _end(finding: Finding, standing: Standing) -> Denied | Failed:
         case "timed_out":
             return failed(standing.proposed, "timeout", _TIMED_OUT)
         case _:
-            return failed(standing.proposed, "orphaned", _ORPHANED)
+            return orphaned(standing.proposed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -101,21 +102,17 @@ class Flights:
 
     def another(self, flight: Flight, key: str | None = None) -> Flight | None:
         """Return a flight that has not ended and that this engine has, besides this one, under a key: else its own."""
-        key, user_id = key or flight.proposed.key, flight.proposed.user_id
-        for other in self._open:
-            if other is flight or other.unwritten:
-                continue
-            if other.proposed.key == key and other.proposed.user_id == user_id:
-                return other
-        return None
+        return next((other for other in self._others(flight, key) if not other.unwritten), None)
 
     def runs_here(self, flight: Flight) -> bool:
         """Tell whether this engine has called the tool for another flight under the same key that has not ended."""
-        key, user_id = flight.proposed.key, flight.proposed.user_id
-        return any(
-            other is not flight and other.started and other.proposed.key == key and other.proposed.user_id == user_id
-            for other in self._open
-        )
+        return any(other.started for other in self._others(flight))
+
+    def _others(self, flight: Flight, key: str | None = None) -> Iterator[Flight]:
+        key, user_id = key or flight.proposed.key, flight.proposed.user_id
+        for other in self._open:
+            if other is not flight and other.proposed.key == key and other.proposed.user_id == user_id:
+                yield other
 
     def ended(self, proposed: Proposed) -> bool:
         """Tell whether the same call ended in this engine not long ago: all there is to go by without a log."""

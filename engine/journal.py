@@ -80,8 +80,7 @@ class Journal:
         """
         if proposed.message_id is not None or not isinstance(outcome, Executed):
             return await self._append_one(outcome, version, encoded)
-        confirmed = _confirmation(outcome, _id_beside(outcome))
-        event = (await self._append(proposed, [outcome, confirmed], version, encoded))[0]
+        event = (await self._append(proposed, with_confirmation(proposed, outcome), version, encoded))[0]
         assert isinstance(event, Executed)
         return event
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from engine.journal import Journal, with_confirmation
-from engine.outcomes import failed
+from engine.outcomes import orphaned
 from engine.recorded import recorded_opening
 from engine.spool_entry import same_call
 from engine.spool_folder import Kept
@@ -17,8 +15,6 @@ from events.log import EventLog
 from events.types import Denied, Proposed, ToolEvent
 
 __all__ = ("write_late",)
-
-_ORPHANED: Final = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 async def write_late(log: EventLog, journal: Journal, kept: Kept) -> bool:
@@ -82,7 +78,7 @@ async def _end_of_same(journal: Journal, kept: Kept, opening: Proposed) -> bool:
     if outcome is None:
         if kept.holder != "gone":
             return False
-        outcome = failed(kept.proposed, "orphaned", _ORPHANED, late=True)
+        outcome = orphaned(kept.proposed, late=True)
     await journal.keep_late(opening, replace(outcome, key=opening.key))
     return True
 

@@ -72,6 +72,15 @@ class Lease:
         self._renewed = now
         return there == 1
 
+    async def keep(self) -> None:
+        """Prolong the lease, or write it anew where it is gone. :raises LogUnavailable: if it cannot be written"""
+        async with self._turn:
+            await self._keep()
+
+    async def _keep(self) -> None:
+        if not await self._renew():
+            await self._begin()
+
     async def assured(self) -> float:
         """Renew the lease, and return for how many more seconds it must be held before anybody is declared dead by it.
 
@@ -82,8 +91,7 @@ class Lease:
         """
         async with self._turn:
             asked = self.clock()
-            if not await self._renew():
-                await self._begin()
+            await self._keep()
             since = asked if self._since is None else self._since
         return min(self._seconds, max(0.0, since + self._seconds - asked))
 
@@ -93,8 +101,7 @@ class Lease:
         while True:
             await anyio.sleep(pause)
             try:
-                if not await self.renew():
-                    await self.begin()
+                await self.keep()
                 pause = self._seconds / 3
             except JournalError as error:
                 pause = self._seconds / 30

@@ -118,12 +118,12 @@ def _make(tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
 
 def reason_of(error: Exception, config: dict[str, Any]) -> str:
     """Return what an exception says, with whatever stands in the configuration taken out: any of it may be secret."""
-    return _without(f"{type(error).__name__}: {error}", _texts(config, _SHORTEST, 2 * _SHORTEST))
+    return _without(f"{type(error).__name__}: {error}", _texts(config, 2 * _SHORTEST))
 
 
 def without_secrets(text: str, config: dict[str, Any]) -> str:
     """Return a text with the configuration's secrets taken out: what stands under keys that sound like it."""
-    return _without(text, _texts(config, _SHORTEST, None))
+    return _without(text, _texts(config, None))
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
@@ -132,15 +132,15 @@ def _without(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _texts(content: Any, secret: int, other: int | None) -> Iterator[str]:
-    """Yield values of so many characters: under keys that sound like secrets, and under others (None: not those)."""
+def _texts(content: Any, least: int | None) -> Iterator[str]:
+    """Yield the values under keys that sound like secrets, and others of ``least`` characters (None: not those)."""
     if isinstance(content, dict):
         for key, value in content.items():
-            yield from _texts(value, secret, secret if _SECRET_KEY.search(str(key)) else other)
+            yield from _texts(value, _SHORTEST if _SECRET_KEY.search(str(key)) else least)
     elif isinstance(content, list | tuple):
         for value in content:
-            yield from _texts(value, secret, other)
-    elif content is not None and not isinstance(content, bool) and other is not None:
+            yield from _texts(value, least)
+    elif content is not None and not isinstance(content, bool) and least is not None:
         text = str(content)
-        if len(text) >= other:
+        if len(text) >= least:
             yield text

@@ -19,9 +19,22 @@ from engine.settings import Limits
 from events.keys import call_digest, new_id
 from events.types import Approved, Artifact, Denied, Executed, Failed, FailureKind, Paused, Proposed, Resumed
 
-__all__ = ("Edited", "approved", "denied", "digest_as_run", "executed", "failed", "paused", "resumed", "verdict_event")
+__all__ = (
+    "Edited",
+    "approved",
+    "denied",
+    "digest_as_run",
+    "executed",
+    "failed",
+    "orphaned",
+    "paused",
+    "resumed",
+    "verdict_event",
+)
 
 _LONGEST: Final = 10_000
+
+_ORPHANED: Final = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 Edited: TypeAlias = dict[str, Any] | msgspec.UnsetType
 """Arguments as an approver wants them; unset: as they are."""
@@ -71,6 +84,11 @@ def failed(
         late=late,
         rule=rule,
     )
+
+
+def orphaned(proposed: Proposed, late: bool = False) -> Failed:
+    """Return a Failed of this call, whose worker is gone."""
+    return failed(proposed, "orphaned", _ORPHANED, late=late)
 
 
 def paused(proposed: Proposed, pause: Pause, expires_at: datetime | None = None, request: Any = None) -> Paused:

@@ -12,13 +12,13 @@ from engine.consulting import consulted
 from engine.flight import Flight
 from engine.gate import Deny
 from engine.lease import lease_alive
-from engine.outcomes import denied, failed, verdict_event
+from engine.outcomes import denied, orphaned, verdict_event
 from engine.proposal import Proposal
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.takeover import ends_in_time, reclaim
 from engine.telemetry import Caller
-from engine.unwritten import ORPHANED, RUNNING, enter_unwritten, recalled
+from engine.unwritten import RUNNING, enter_unwritten, recalled
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
 from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
 from events.schema import streams
@@ -189,7 +189,7 @@ async def _take_over(runtime: Runtime, flight: Flight, row: AttemptRow, caller: 
 async def _orphan(runtime: Runtime, proposed: Proposed, row: AttemptRow, bare: bool) -> list[StreamEvent] | _Again:
     """Close the call of a dead worker: what it did is not known."""
     opening, _ = await _opening(runtime, proposed)
-    closing = failed(opening, "orphaned", ORPHANED)
+    closing = orphaned(opening)
     try:
         if row.worker == runtime.worker:
             closed = await runtime.journal.close(opening, closing, row.version)

@@ -50,6 +50,11 @@ class Finished(msgspec.Struct, frozen=True, dict=True):
         """The result as JSON content: the very object the tool returned, where that is JSON content and clean."""
         return self._given if self._plain else self._read
 
+    @property
+    def is_read(self) -> bool:
+        """Whether ``value`` is at hand."""
+        return self._plain or "_read" in self.__dict__
+
     @cached_property
     def _read(self) -> Any:
         return self._given if is_plain(self._given) else msgspec.json.decode(self.encoded)
@@ -106,7 +111,7 @@ async def finish_result(raw: Any, limits: Limits = _LIMITS) -> Finished:
 
 async def looked_through(finished: Finished) -> Finished:
     """Return a result whose ``value`` is at hand: a long one's is made in a thread."""
-    if finished.is_long:
+    if finished.is_long and not finished.is_read:
         await anyio.to_thread.run_sync(getattr, finished, "value")
     return finished
 

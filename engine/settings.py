@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from events.errors import Refused
 
-__all__ = ("Limits", "Settings")
+__all__ = ("Limits", "OnJournalFailure", "Settings")
+
+OnJournalFailure: TypeAlias = Literal["run_reads", "run", "refuse"]
 
 _COUNTS = frozenset({"preview", "inline_result", "listed_names", "queue", "sync_threads", "parallel", "spool"})
 _AT_LEAST_ONE = frozenset({"queue", "sync_threads", "parallel"})
@@ -73,7 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
     """
 
-    on_journal_failure: Literal["run_reads", "run", "refuse"] = "run_reads"
+    on_journal_failure: OnJournalFailure = "run_reads"
     spool: Path | None = None
     tools_path: tuple[Path, ...] = ()
     limits: Limits = Limits()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Final
+from typing import get_args
 
 import anyio
 import anyio.abc
@@ -29,7 +29,7 @@ from engine.rows import ToolRow
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
 from engine.runtime import Runtime
-from engine.settings import Settings
+from engine.settings import OnJournalFailure, Settings
 from engine.spool import Spool, open_spool
 from engine.telemetry import Telemetry
 from engine.toolsets import Toolsets
@@ -47,8 +47,6 @@ __all__ = ("CHAINS", "Running", "start")
 
 CHAINS = (EVENTS_CHAIN, PROJECTIONS_CHAIN, ENGINE_CHAIN)
 """The migration chains of a whole journal, in the order in which they are applied."""
-
-_ON_FAILURE: Final = ("run_reads", "run", "refuse")
 
 _log = logging.getLogger("calljournal.engine")
 
@@ -83,9 +81,7 @@ class Running:
             with anyio.move_on_after(self._runtime.settings.limits.cleanup):
                 await _seal(self._runtime.log)
         finally:
-            await self._runtime.log.aclose()
-            if self._runtime.spool is not None:
-                await self._runtime.spool.aclose()
+            await _close(self._runtime.log, self._runtime.spool)
 
     async def _drain(self) -> None:
         spool, draining = self._runtime.spool, self._runtime.draining
@@ -105,8 +101,9 @@ async def start(
     settings: Settings,
 ) -> tuple[Runtime, Running]:
     """Open everything an engine needs; nothing stays open if that fails."""
-    if settings.on_journal_failure not in _ON_FAILURE:
-        raise Refused(f"on_journal_failure={settings.on_journal_failure!r} is not known; use one of {_ON_FAILURE}")
+    known = get_args(OnJournalFailure)
+    if settings.on_journal_failure not in known:
+        raise Refused(f"on_journal_failure={settings.on_journal_failure!r} is not known; use one of {known}")
     manager = ToolManager(settings.tools_path, tools)
     toolsets = Toolsets(manager, rows, default_rows(manager))
     telemetry = Telemetry()
@@ -144,11 +141,6 @@ async def _close(log: EventLog, spool: Spool | None) -> None:
             await spool.aclose()
 
 
-async def _renew(lease: Lease) -> None:
-    if not await lease.renew():
-        await lease.begin()
-
-
 async def _drain(draining: Draining, seconds: float) -> None:
     """Write what is spooled to the log, as far as that can be done in time."""
     with anyio.move_on_after(seconds):
@@ -167,7 +159,7 @@ def _runtime(
 ) -> Runtime:
     journal = Journal(log, telemetry.transition)
     endings = Endings(journal, spool)
-    draining = None if spool is None else Draining(spool, log, journal, partial(_renew, lease), telemetry.spooled)
+    draining = None if spool is None else Draining(spool, log, journal, lease.keep, telemetry.spooled)
     return Runtime(
         log=log,
         journal=journal,

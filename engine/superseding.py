@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.gate import Deny
 from engine.lease import lease_alive
-from engine.outcomes import denied, failed
+from engine.outcomes import denied, failed, orphaned
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from events.errors import Conflict
@@ -17,7 +17,6 @@ __all__ = ("close_waiting",)
 
 _SUPERSEDED = "This call was not run: the conversation went on before anybody decided on it."
 _MAY_HAVE_RUN = "No result came back before the conversation went on; the call may have had its effect."
-_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 async def close_waiting(runtime: Runtime, rows: Sequence[AttemptRow]) -> None:
@@ -45,7 +44,7 @@ async def _close(runtime: Runtime, row: AttemptRow) -> None:
     elif row.worker == runtime.worker or await lease_alive(runtime.log.store, row.worker):
         return
     else:
-        event, dead_worker = failed(opening, "orphaned", _ORPHANED), row.worker
+        event, dead_worker = orphaned(opening), row.worker
     try:
         await runtime.log.append(row.key, [event], row.version, row.user_id, dead_worker=dead_worker)
     except Conflict:

@@ -9,7 +9,7 @@ from engine.context import CallContext
 from engine.definition import Definition, definition_of
 from engine.flight import Flight
 from engine.lease import lease_alive, lease_end
-from engine.outcomes import failed, resumed
+from engine.outcomes import orphaned, resumed
 from engine.runtime import Runtime
 from engine.standing import Standing, impossible, stand
 from engine.stopping import stopped_now
@@ -19,8 +19,6 @@ from events.types import Proposed, StreamEvent
 from projections.row import AttemptRow
 
 __all__ = ("ends_in_time", "reclaim", "take_over")
-
-_ORPHANED = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 async def take_over(runtime: Runtime, standing: Standing, context: CallContext) -> StreamEvent:
@@ -37,8 +35,8 @@ async def take_over(runtime: Runtime, standing: Standing, context: CallContext) 
         raise impossible(standing, "resumed", "its worker is gone, and it may have had its effect; run reconcile")
     definition = await _harmless(runtime, standing)
     if definition is None:
-        orphaned = failed(standing.proposed, "orphaned", _ORPHANED)
-        return await append_at(runtime, standing, orphaned, dead_worker=_dead_worker(runtime, standing))
+        closing = orphaned(standing.proposed)
+        return await append_at(runtime, standing, closing, dead_worker=_dead_worker(runtime, standing))
     claim = resumed(standing.proposed, runtime.worker, takeover=True)
     return await claim_and_run(runtime, standing, definition, context, claim, _dead_worker(runtime, standing))
 

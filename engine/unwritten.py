@@ -17,7 +17,7 @@ from engine.consulting import ruling_on
 from engine.flight import Flight
 from engine.gate import Allow, Decision, Deny, GateQuestion, check_pause
 from engine.outage import is_outage
-from engine.outcomes import denied, failed, verdict_event
+from engine.outcomes import denied, orphaned, verdict_event
 from engine.proposal import Proposal, Refusal
 from engine.runtime import Runtime
 from engine.spool import Spool
@@ -28,10 +28,9 @@ from events.errors import LogUnavailable
 from events.keys import duplicate_key, new_id, ordinal_key
 from events.types import Failed, Proposed, StreamEvent
 
-__all__ = ("ORPHANED", "RUNNING", "enter_unwritten", "recalled")
+__all__ = ("RUNNING", "enter_unwritten", "recalled")
 
 RUNNING: Final = "This call is running already, so it was not started a second time. Wait for its result."
-ORPHANED: Final = "The worker that ran this call is gone; whether the call had its effect is not known."
 
 
 async def enter_unwritten(
@@ -221,7 +220,7 @@ async def _told(
         return None if _is_bare(proposed) else [opening, known.outcome]
     if other is not None or (known is not None and known.holder == "other"):
         return await _refuse(runtime, spool, proposed, caller)
-    closing = await spool.end(opening, failed(opening, "orphaned", ORPHANED), 0)
+    closing = await spool.end(opening, orphaned(opening), 0)
     return None if _is_bare(proposed) else [opening, closing]
 
 

@@ -10,17 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Integer,
-    Select,
-    cast,
-    literal,
-    select,
-    tuple_,
-    type_coerce,
-)
+from sqlalchemy import BigInteger, ColumnElement, Integer, Select, cast, literal, select, tuple_, type_coerce
 from sqlalchemy.types import NullType, UserDefinedType
 
 from events.schema import events, utc_text
@@ -33,7 +23,6 @@ __all__ = (
     "moment_of",
     "moment_text",
     "raw_text",
-    "record_texts",
     "records_after",
     "records_of",
     "stream_records",
@@ -112,22 +101,6 @@ async def records_after(store: Store, after: int, upto: int, pager: Pager) -> Se
     rows = await store.read(statement.order_by(events.c.position).limit(pager.size))
     pager.saw(len(rows), sum([len(row[9]) for row in rows]))
     return rows
-
-
-async def record_texts(store: Store, after: int, upto: int, pager: Pager) -> Sequence[tuple[int, bytes]]:
-    """Return a page of records with ``after`` < position <= ``upto``, in order, each as (position, one text of it all).
-
-    The text is that of its fields position, version, schema_version, tenant, key, id, type, recorded_at and data, each
-    ended by NUL, which none of them can hold: no two records are alike in it.
-    """
-    return [(record[0], _record_text(record)) for record in await records_after(store, after, upto, pager)]
-
-
-def _record_text(record: Record) -> bytes:
-    position, _, version, tenant, key, event_id, kind, schema_version, recorded_at, data = record
-    moment = recorded_at if isinstance(recorded_at, str) else moment_text(recorded_at)
-    head = f"{position}\0{version}\0{schema_version}\0{tenant}\0{key}\0{event_id}\0{kind}\0{moment}\0"
-    return head.encode() + (data if isinstance(data, bytes) else data.encode()) + b"\0"
 
 
 async def stream_records(store: Store, after: tuple[int, int], upto: int, pager: Pager) -> Sequence[Record]:

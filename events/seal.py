@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Text, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from events.log import EventLog
-from events.records import Pager, record_texts
+from events.records import Pager, Record, moment_text, records_after
 from events.schema import Utc, seals
 from events.store import Store
 
@@ -81,7 +81,7 @@ async def _next_link(store: Store, before: Seal | None, after: int, head: int) -
     last = after
     while chain.count < _RANGE:
         pager.size = min(pager.size, _RANGE - chain.count)
-        records = await record_texts(store, last, head, pager)
+        records = await records_after(store, last, head, pager)
         if not records:
             break
         chain.add(records)
@@ -117,10 +117,15 @@ class _Digest:
         self.count = 0
         self._state = hashlib.sha256(previous.encode())
 
-    def add(self, texts: Sequence[tuple[int, bytes]]) -> None:
-        """Take records in, as ``record_texts`` gives them."""
-        self._state.update(b"".join([text for _, text in texts]))
-        self.count += len(texts)
+    def add(self, records: Sequence[Record]) -> None:
+        """Take records in: their fields, each ended by NUL, which none of them can hold, so no two lists are alike."""
+        parts: list[bytes] = []
+        for position, _, version, tenant, key, event_id, kind, schema_version, recorded_at, data in records:
+            moment = recorded_at if isinstance(recorded_at, str) else moment_text(recorded_at)
+            head = f"{position}\0{version}\0{schema_version}\0{tenant}\0{key}\0{event_id}\0{kind}\0{moment}\0"
+            parts += (head.encode(), data if isinstance(data, bytes) else data.encode(), b"\0")
+        self._state.update(b"".join(parts))
+        self.count += len(records)
 
     def seal(self, first: int, last: int) -> Seal:
         """Return the seal of what was taken in."""
@@ -154,7 +159,7 @@ async def _check_link(store: Store, before: Seal | None, link: Seal, pager: Page
         return "the seal does not follow the one before it: a seal is missing or was changed"
     chain = _Digest(previous)
     last = first - 1
-    while last < link.last and (records := await record_texts(store, last, link.last, pager)):
+    while last < link.last and (records := await records_after(store, last, link.last, pager)):
         chain.add(records)
         last = records[-1][0]
     if chain.count != link.count:

@@ -100,24 +100,24 @@ def _moved(row: AttemptRow, after: Attempt, recorded: Recorded[ToolEvent]) -> At
 def _said(row: AttemptRow, event: ToolEvent) -> AttemptRow:
     """Return the row with what the event says besides its transition."""
     match event:
-        case Executed(rule=rule):
+        case Executed():
             return replace(
                 row,
                 result_status=event.status,
                 result=event.result,
                 artifact_id=event.artifact_id,
-                rule=row.rule if rule is None else rule,
+                rule=_rule(row, event),
             )
-        case Failed(rule=rule):
-            return replace(row, error=event.message, rule=row.rule if rule is None else rule)
-        case Denied(rule=rule):
+        case Failed():
+            return replace(row, error=event.message, rule=_rule(row, event))
+        case Denied():
             said = f"{event.reason}: {event.message}"
-            return replace(row, error=said, rule=row.rule if rule is None else rule)
-        case Paused(rule=rule):
+            return replace(row, error=said, rule=_rule(row, event))
+        case Paused():
             return replace(
                 row,
                 fingerprint=event.new_fingerprint or row.fingerprint,
-                rule=row.rule if rule is None else rule,
+                rule=_rule(row, event),
                 expires_at=event.expires_at,
             )
         case Approved(arguments=msgspec.UnsetType()):
@@ -128,6 +128,10 @@ def _said(row: AttemptRow, event: ToolEvent) -> AttemptRow:
             return replace(row, expires_at=None, worker=event.worker)
         case _:
             return row
+
+
+def _rule(row: AttemptRow, event: Paused | Denied | Executed | Failed) -> str | None:
+    return row.rule if event.rule is None else event.rule
 
 
 class _ProposedText(Proposed, frozen=True, kw_only=True, tag="proposed"):
