@@ -19,10 +19,12 @@ from events import (
     Proposed,
     Resumed,
     ToolEvent,
+    TransitionRejected,
 )
+from events.transitions import Attempt, advance
 from tests.events.appends import follow, proposed
 
-__all__ = ("live", "live_all", "lives")
+__all__ = ("live", "live_all", "lives", "state_after")
 
 
 def lives(first: Proposed) -> list[list[ToolEvent]]:
@@ -85,3 +87,13 @@ async def live_all(log: EventLog, message_id: str = "m", tenants: Sequence[str |
                 tasks.start_soon(live, log, first, lives(first)[number])
                 count += 1
     return count
+
+
+def state_after(attempt: Attempt | None, events: Sequence[ToolEvent]) -> Attempt | None:
+    """Return the state after these events; None: the lifecycle forbids one of them."""
+    try:
+        for event in events:
+            attempt = advance(attempt, event)
+    except TransitionRejected:
+        return None
+    return attempt

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from events import EventLog, ToolEvent, TransitionRejected
-from events.transitions import Attempt, advance
 from projections import verify
 from projections.rows import read_attempt
 from tests.contract.test_law import EVENTS, STATES, folded
 from tests.events.appends import proposed
+from tests.lives import state_after
 
 __all__ = ()
 
@@ -68,7 +68,7 @@ async def _meet(log: EventLog, two: Two, wrong: list[Two]) -> None:
     events = [EVENTS[two.one](first), EVENTS[two.two](first)]
     before = folded(path)
     assert before is not None
-    after = _after(before, events)
+    after = state_after(before, events)
     try:
         await log.append(first.key, events, len(path), "u")
     except TransitionRejected:
@@ -78,12 +78,3 @@ async def _meet(log: EventLog, two: Two, wrong: list[Two]) -> None:
     row = await read_attempt(log, first.key, "u")
     if accepted != (after is not None) or row is None or row.attempt != (after or before):
         wrong.append(two)
-
-
-def _after(attempt: Attempt, events: list[ToolEvent]) -> Attempt | None:
-    try:
-        for event in events:
-            attempt = advance(attempt, event)
-    except TransitionRejected:
-        return None
-    return attempt

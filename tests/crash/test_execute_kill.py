@@ -2,80 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO
 
 import pytest
-from sqlalchemy import update
 
 from engine import CallContext, Engine, ToolCall, ToolRow
 from engine.lease import lease_alive
 from events import Executed, Failed, Proposed
-from events.schema import leases
 from events.types import StreamEvent
 from projections import verify
+from tests.crash.child import Child
 from tests.crash.executor import Bell
+from tests.engine.stuck_calls import end_lease
 from tests.logs import recorded_events
-from tests.shape import ROOT
 
 __all__ = ()
 
 pytestmark = pytest.mark.anyio
 
 
-class Executor:
-    """A process that runs calls; ``yielded`` grows as it says what it was given: (id, key, kind)."""
+class Executor(Child):
+    """A process that runs calls."""
 
     def __init__(self, url: str, backend: str, name: str, effects: Path) -> None:
-        command = [sys.executable, "-m", "tests.crash.executor", url, backend, name]
-        environment = {**os.environ, "EFFECTS": str(effects)}
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-        self.yielded: list[tuple[str, str, str]] = []
-        ready, self.worker = self._out.readline().decode().split()
-        assert ready == "ready"
+        super().__init__("tests.crash.executor", url, backend, name, environment={"EFFECTS": str(effects)})
+        (self.worker,) = self.get_ready()
 
     @property
-    def _out(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def begin(self) -> None:
-        """Let it run its calls."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-
-    def listen(self, lines: int | None = None) -> None:
-        """Read so many events, or all there will be."""
-        while lines is None or len(self.yielded) < lines:
-            line = self._out.readline()
-            if not line.endswith(b"\n"):
-                return
-            identity, key, kind = line.decode().split()
-            self.yielded.append((identity, key, kind))
-
-    def kill(self) -> None:
-        """Kill it as a power cut would, and read what it had said."""
-        self.process.kill()
-        self.listen()
-        self.process.wait()
-
-    def close(self) -> None:
-        """End it, if it has not ended, and let go of its pipes."""
-        if self.process.poll() is None:
-            self.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+    def yielded(self) -> list[tuple[str, str, str]]:
+        """What it was given: (id, key, kind)."""
+        return [(identity, key, kind) for identity, key, kind in map(str.split, self.lines)]
 
 
 @contextmanager
@@ -131,11 +90,6 @@ async def test_killed_mid_load_every_yielded_event_is_there_once(
             assert failed.kind == "orphaned"
         assert Counter(effects.read_text().split()) == ran
         assert (await verify(engine.log)).problems == ()
-
-
-async def end_lease(engine: Engine, worker: str) -> None:
-    past = datetime.now(UTC) - timedelta(seconds=1)
-    await engine.log.store.write([update(leases).where(leases.c.worker == worker).values(expires_at=past)])
 
 
 @pytest.mark.soak

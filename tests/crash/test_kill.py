@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import IO
 
 import anyio
 import anyio.to_thread
@@ -16,6 +15,7 @@ import pytest
 from events import EventLog, Executed, Proposed
 from projections import rebuild, verify
 from projections.rows import read_attempt
+from tests.crash.child import Child
 from tests.events.appends import proposed
 from tests.logs import opened, recorded_events, tamper
 from tests.shape import ROOT
@@ -27,55 +27,10 @@ pytestmark = pytest.mark.anyio
 WRITERS = 3
 
 
-class Child:
-    """A writer process; ``acknowledged`` grows as it speaks."""
-
-    def __init__(self, url: str, backend: str, name: str, calls: int) -> None:
-        command = [sys.executable, "-m", "tests.crash.writer", url, backend, name, str(calls)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.acknowledged: list[str] = []
-
-    @property
-    def _out(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def get_ready(self) -> None:
-        """Wait until it has opened the log."""
-        assert self._out.readline() == b"ready\n"
-
-    def begin(self) -> None:
-        """Let it append."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-
-    def listen(self, lines: int | None = None) -> None:
-        """Read so many acknowledgements, or all there will be."""
-        while lines is None or len(self.acknowledged) < lines:
-            line = self._out.readline()
-            if not line.endswith(b"\n"):
-                return
-            self.acknowledged.append(line.decode().strip())
-
-    def kill(self) -> None:
-        """Kill it as a power cut would, and read what it had said."""
-        self.process.kill()
-        self.listen()
-        self.process.wait()
-
-    def close(self) -> None:
-        """End it, if it has not ended, and let go of its pipes."""
-        if self.process.poll() is None:
-            self.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-
 @contextmanager
 def child(url: str, backend: str, name: str, calls: int = 1_000_000) -> Iterator[Child]:
-    process = Child(url, backend, name, calls)
+    """Run a writer, which says the id of every event that was acknowledged."""
+    process = Child("tests.crash.writer", url, backend, name, str(calls))
     try:
         process.get_ready()
         yield process
@@ -102,7 +57,7 @@ async def test_killed_mid_load_every_acknowledged_event_is_there_once(
             writer.begin()
             writer.listen(after)
             writer.kill()
-            acknowledged += writer.acknowledged
+            acknowledged += writer.lines
     assert len(acknowledged) >= 2 * after
     async with opened(database_url) as log:
         await assert_recorded_once(log, acknowledged)
@@ -117,7 +72,7 @@ async def test_killed_again_and_again_nothing_is_lost(database_url: str, anyio_b
             writer.begin()
             writer.listen(1 + 97 * turn * (round_ + 1))
             writer.kill()
-            acknowledged += writer.acknowledged
+            acknowledged += writer.lines
         async with opened(database_url) as log:
             await assert_recorded_once(log, acknowledged)
 
@@ -176,7 +131,7 @@ async def test_processes_that_want_the_same_keys_and_a_reader_that_misses_nothin
             for writer in writers:
                 writer.process.wait()
         assert [writer.process.returncode for writer in writers] == [0] * WRITERS
-        acknowledged = [name for writer in writers for name in writer.acknowledged]
+        acknowledged = [name for writer in writers for name in writer.lines]
         await assert_recorded_once(log, acknowledged)
         events = await recorded_events(log)
         assert seen == [entry.position for entry in events]

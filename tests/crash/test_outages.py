@@ -19,7 +19,7 @@ from engine.migration import CHAINS
 from events import Executed, Failed, Proposed
 from events.postgres import migrate_postgres
 from tests.crash.outage_load import Load
-from tests.engine.losing import LosableJournal, drained, losable_postgres, losable_sqlite, on_losable, reader, spooling
+from tests.engine.losing import LosableJournal, drained, on_losable, reader, spooling
 from tests.engine.staging import call, proved, staged_engine, stream_of
 from tests.engine.test_leaving import LEAVING
 from tests.engine.watching import NAMED, Watched
@@ -120,17 +120,6 @@ async def leave_to_the_collector(stream: Any, events: int) -> None:
             break
     del stream
     gc.collect()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def losable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A journal that can be taken away."""
-    if request.param == "postgres":
-        with losable_postgres(str(request.getfixturevalue("postgres_url")), monkeypatch) as journal:
-            yield journal
-        return
-    with losable_sqlite(f"sqlite:///{tmp_path}/journal.db") as journal:
-        yield journal
 
 
 class Stage:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,11 +14,11 @@ import pytest
 from engine import Engine
 from events import Proposed
 from projections import verify
+from tests.crash.child import Child
 from tests.crash.spooler import LOOPS, ReadBell, row, settings
-from tests.engine.losing import LosableJournal, losable_postgres, losable_sqlite, spool_files
+from tests.engine.losing import LosableJournal, spool_files
 from tests.engine.stuck_calls import end_lease, hold_long, kinds
 from tests.logs import recorded_events
-from tests.shape import ROOT
 
 __all__ = ()
 
@@ -37,50 +34,18 @@ class Said(msgspec.Struct, frozen=True):
     position: str
 
 
-class Spooler:
+class Spooler(Child):
     """A process that runs calls while its journal is away."""
 
     def __init__(self, url: str, backend: str, folder: Path, name: str) -> None:
-        command = [sys.executable, "-m", "tests.crash.spooler", url, backend, str(folder / "spool"), name]
-        environment = {**os.environ, "EFFECTS": str(folder / "effects")}
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-        self.said: list[Said] = []
-        assert self._out.readline() == b"ready\n"
+        environment = {"EFFECTS": str(folder / "effects")}
+        super().__init__("tests.crash.spooler", url, backend, str(folder / "spool"), name, environment=environment)
+        self.get_ready()
 
     @property
-    def _out(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
-
-    def begin(self) -> None:
-        """Let it run its calls."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-
-    def listen(self, events: int | None = None) -> None:
-        """Read so many events, or all there will be."""
-        while events is None or len(self.said) < events:
-            line = self._out.readline()
-            if not line.endswith(b"\n"):
-                return
-            self.said.append(Said(*line.decode().split()))
-
-    def kill(self) -> None:
-        """Kill it as a power cut would, and read what it had said."""
-        self.process.kill()
-        self.listen()
-        self.process.wait()
-
-    def close(self) -> None:
-        """End it, if it has not ended."""
-        if self.process.poll() is None:
-            self.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+    def said(self) -> list[Said]:
+        """What it was given."""
+        return [Said(*line.split()) for line in self.lines]
 
 
 @contextmanager
@@ -93,19 +58,6 @@ def spoolers(journal: LosableJournal, backend: str, folder: Path, count: int) ->
     finally:
         for process in processes:
             process.close()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def losable(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LosableJournal]:
-    """A journal that can be taken away."""
-    if request.param == "postgres":
-        with losable_postgres(str(request.getfixturevalue("postgres_url")), monkeypatch) as journal:
-            yield journal
-        return
-    with losable_sqlite(f"sqlite:///{tmp_path}/journal.db") as journal:
-        yield journal
 
 
 def open_engine(journal: LosableJournal, folder: Path) -> Any:

@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import anyio
 
-__all__ = ("CANCELLERS", "Cut", "cut_at", "native", "scoped")
+from tests.crash.fault_awaits import Driven
 
-
-class Cut(Awaitable[None]):
-    """A coroutine that is driven as its loop would, until its ``at``-th suspension: then ``cancel`` is called.
-
-    :ivar reached: whether there was such a suspension
-    """
-
-    def __init__(self, work: Coroutine[Any, Any, None], at: int, cancel: Callable[[], object]) -> None:
-        self._work = work
-        self._at = at
-        self._cancel = cancel
-        self._count = 0
-        self.reached = False
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        steps = self._work.__await__()
-        answer: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                asked = steps.send(answer) if error is None else steps.throw(error)
-            except StopIteration:
-                return
-            self._count += 1
-            if self._count == self._at:
-                self.reached = True
-                self._cancel()
-            try:
-                answer, error = (yield asked), None
-            except BaseException as raised:
-                answer, error = None, raised
+__all__ = ("CANCELLERS", "cut_at", "native", "scoped")
 
 
 async def native(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool:
     """Run work in a task that ``Task.cancel`` hits at its ``at``-th await; False if it had fewer. Asyncio only."""
 
-    cut: Cut | None = None
+    cut: Driven | None = None
 
     async def driven() -> None:
         nonlocal cut
         task = asyncio.current_task()
         assert task is not None
-        cut = Cut(work(), at, task.cancel)
+        cut = Driven(work(), at, task.cancel)
         await cut
 
     task = asyncio.ensure_future(driven())
@@ -66,7 +36,7 @@ async def native(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool
 async def scoped(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool:
     """Run work in a cancel scope that is cancelled at its ``at``-th await; False if it had fewer."""
     with anyio.CancelScope() as scope:
-        cut = Cut(work(), at, scope.cancel)
+        cut = Driven(work(), at, scope.cancel)
         await cut
     return cut.reached
 
@@ -74,7 +44,7 @@ async def scoped(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool
 async def twice(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool:
     """As :func:`native`, but ``Task.cancel`` keeps being called, once per turn of the loop, until the task ends."""
 
-    cut: Cut | None = None
+    cut: Driven | None = None
 
     async def driven() -> None:
         nonlocal cut
@@ -86,7 +56,7 @@ async def twice(work: Callable[[], Coroutine[Any, Any, None]], at: int) -> bool:
                 task.cancel()
                 asyncio.get_running_loop().call_later(0.001, insist)
 
-        cut = Cut(work(), at, insist)
+        cut = Driven(work(), at, insist)
         await cut
 
     task = asyncio.ensure_future(driven())

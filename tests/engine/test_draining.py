@@ -32,7 +32,7 @@ from tests.engine.losing import (
     spooling,
 )
 from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, proved, row_of, stream_of
-from tests.engine.watching import NAMED, Watched
+from tests.engine.watching import NAMED, Held, Watched
 
 __all__ = ()
 
@@ -249,21 +249,8 @@ async def test_what_the_log_refuses_for_good_is_parked_and_holds_up_nothing(
             assert engine.statistics().spool.parked == 1
 
 
-class Slow:
-    """A tool that runs until it is let go."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-        self.release = anyio.Event()
-
-    async def work(self) -> str:
-        self.runs += 1
-        await self.release.wait()
-        return "done"
-
-
 async def test_a_call_that_runs_is_in_the_log_before_its_outcome(losable: LosableJournal, tmp_path: Path) -> None:
-    slow, seen = Slow(), list[StreamEvent]()
+    slow, seen = Held(), list[StreamEvent]()
     async with on_losable(losable, spooling(tmp_path), reader(slow.work)) as engine:
         losable.go_away()
 

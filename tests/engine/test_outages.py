@@ -19,6 +19,7 @@ from events.postgres import migrate_postgres
 from events.types import StreamEvent
 from tests.engine.losing import drained
 from tests.engine.staging import CONTEXT, call, events_of, outcome_of, proved, row_of, staged_engine, stream_of, tool_of
+from tests.engine.watching import Held
 from tests.postgres_proxy import postgres_proxy
 from tests.postgres_server import PASSWORD, PostgresServer, postgres_server
 
@@ -85,19 +86,6 @@ class Stage:
         with pytest.raises(LogUnavailable) as refused:
             await events_of(self.engine, call(call_id="refused"))
         self.errors.append(refused.value)
-
-
-class Held:
-    """A tool that runs until it is let go."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-        self.release = anyio.Event()
-
-    async def work(self) -> str:
-        self.runs += 1
-        await self.release.wait()
-        return "done"
 
 
 async def test_a_server_that_dies_and_comes_back(

@@ -17,8 +17,8 @@ from events.types import StreamEvent
 from tests.engine.cancelling import CANCELLERS, cut_at
 from tests.engine.losing import LosableJournal, drained, in_log, on_losable, reader, spool_files, spooling
 from tests.engine.staging import CONTEXT, bare, call, events_of, outcome_of, proved, row_of, stream_of
-from tests.engine.test_draining import SHORT, Slow, watcher
-from tests.engine.watching import NAMED, Watched
+from tests.engine.test_draining import SHORT, watcher
+from tests.engine.watching import NAMED, Held, Watched
 
 __all__ = ()
 
@@ -48,7 +48,7 @@ async def test_one_that_has_ended_is_told_from_the_spool(losable: LosableJournal
 async def test_one_that_runs_is_denied(losable: LosableJournal, tmp_path: Path) -> None:
     """Whether its own proposal is in the log or in the spool."""
     for before in (True, False):
-        slow, tell = Slow(), CallContext(user_id="u", message_id=f"m{before}")
+        slow, tell = Held(), CallContext(user_id="u", message_id=f"m{before}")
         async with on_losable(losable, spooling(tmp_path), reader(slow.work)) as engine:
             if not before:
                 losable.go_away()
@@ -73,7 +73,7 @@ async def test_one_that_runs_is_denied(losable: LosableJournal, tmp_path: Path) 
 
 
 async def test_refused_repetitions_of_an_earlier_outage_are_counted_on(losable: LosableJournal, tmp_path: Path) -> None:
-    slow = Slow()
+    slow = Held()
     async with on_losable(losable, spooling(tmp_path), reader(slow.work)) as engine:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(events_of, engine, call(), CONTEXT)
@@ -138,7 +138,7 @@ async def test_a_bare_id_proves_nothing(losable: LosableJournal, tmp_path: Path)
 async def test_of_another_engine_on_the_machine(losable: LosableJournal, tmp_path: Path) -> None:
     """Two processes hold their own files: neither takes the other's, and both know what the other has."""
     watched, tool = watcher()
-    slow = Slow()
+    slow = Held()
     second = reader(slow.work, name="slow", action="slow")
     settings = spooling(tmp_path, limits=SHORT)
     async with on_losable(losable, settings, tool, second) as engine:
@@ -216,7 +216,7 @@ async def test_one_that_comes_when_the_journal_is_back_waits_for_what_is_being_s
             spooled.set()
             assert goes_on.wait(30)
 
-    slow = Slow()
+    slow = Held()
     async with on_losable(losable, spooling(tmp_path), reader(slow.work)) as engine:
         monkeypatch.setattr("engine.spool_folder.FolderLock", SlowLock)
         told: list[StreamEvent] = []

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import anyio
 from anyio.lowlevel import checkpoint
 
-__all__ = ("NAMED", "Watched")
+__all__ = ("NAMED", "Held", "Watched")
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -56,3 +56,16 @@ class Watched:
             yield name
 
         return items()
+
+
+class Held:
+    """A tool that runs until it is let go."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.release = anyio.Event()
+
+    async def work(self) -> str:
+        self.runs += 1
+        await self.release.wait()
+        return "done"

@@ -20,11 +20,11 @@ from events import (
     Recorded,
     Resumed,
     ToolEvent,
-    TransitionRejected,
 )
 from events.store import Outcome, Store, Unit
-from events.transitions import Attempt, advance
+from events.transitions import Attempt
 from tests.events.appends import follow, proposed
+from tests.lives import state_after
 
 __all__ = ("KEYS", "STEPS", "TENANTS", "Model", "UnreliableStore", "make_step")
 
@@ -102,13 +102,7 @@ class Model:
     def fold(self, events: Sequence[ToolEvent]) -> Attempt | None:
         """Return the state after these events; None: the lifecycle forbids one of them."""
         stream = self.streams.get((events[0].user_id, events[0].key))
-        attempt = stream.attempt if stream else None
-        try:
-            for event in events:
-                attempt = advance(attempt, event)
-        except TransitionRejected:
-            return None
-        return attempt
+        return state_after(stream.attempt if stream else None, events)
 
     def accept(self, events: Sequence[ToolEvent], recorded: list[Recorded[ToolEvent]]) -> None:
         """Take an append in that the log has accepted."""
