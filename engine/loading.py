@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from engine.contract import Scope, Tool
 from engine.rows import ToolRow
+from engine.running import describe_exception
 from events.errors import Refused
 
 __all__ = (
@@ -118,7 +119,7 @@ def _make(tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
 
 def reason_of(error: Exception, config: dict[str, Any]) -> str:
     """Return what an exception says, with whatever stands in the configuration taken out: any of it may be secret."""
-    return _without(f"{type(error).__name__}: {error}", _texts(config, 2 * _SHORTEST))
+    return _without(describe_exception(error), _texts(config, 2 * _SHORTEST))
 
 
 def without_secrets(text: str, config: dict[str, Any]) -> str:

@@ -136,6 +136,23 @@ async def test_a_failing_constructor_says_why_and_no_secret() -> None:
         await Instances().load(Picky, row(config=config), "ada")
 
 
+class Unspeakable(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Broken(Plain):
+    def __init__(self, config: dict[str, Any], scope: Scope) -> None:
+        raise Unspeakable
+
+
+async def test_a_failing_constructor_whose_error_has_no_words_is_a_failure_too() -> None:
+    with pytest.raises(LoadFailure, match=r"could not be loaded: Unspeakable$"):
+        await Instances().load(Broken, row(), "ada")
+
+
 @pytest.mark.parametrize(
     ("tool", "wanted"), [(Plain, False), (Contextual, True), (Wrapped, True), (NamedContext, False)]
 )
