@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from engine.settings import Settings
+from engine.state_folder import state_folder
 
 __all__ = ("spool_place",)
 
@@ -28,24 +28,14 @@ def spool_place(url: str, settings: Settings) -> Path | None:
     journal = _journal(url)
     if journal is None:
         return None
-    place = settings.spool or _state_folder()
+    ours = state_folder()
+    place = settings.spool or (None if ours is None else ours / "spool")
     if place is None:
         _log.warning("no spool, so an outage stops every call: this user has no home; set XDG_STATE_HOME")
         return None
     name = _PLAIN.sub("-", journal.rpartition("/")[2])[:40]
     digest = hashlib.sha256(journal.encode()).hexdigest()[:16]
     return place / f"{name}-{digest}"
-
-
-def _state_folder() -> Path | None:
-    home = os.environ.get("XDG_STATE_HOME")
-    if home and Path(home).is_absolute():
-        return Path(home) / "calljournal" / "spool"
-    try:
-        return Path.home() / ".local" / "state" / "calljournal" / "spool"
-    except RuntimeError:
-        # A container's user that the system does not know, with no $HOME.
-        return None
 
 
 def _journal(url: str) -> str | None:

@@ -14,6 +14,7 @@ HEAVY = (
     "alembic",
     "asyncpg",
     "click",
+    "cryptography",
     "fastmcp",
     "httpcore",
     "httpx",
