@@ -38,5 +38,5 @@ def test_what_an_allow_list_covers(entry: str, host: str, port: int, addresses: 
 
 @pytest.mark.parametrize("entry", ["", "http://x/", "10.0.0.0/99", "a b", ":80"])
 def test_what_is_no_entry_is_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match="allow_hosts"):
+    with pytest.raises(ValueError, match="allow list"):
         AllowList((entry,))

@@ -114,7 +114,7 @@ async def test_a_status_of_error_is_an_error_result() -> None:
 
 async def test_an_unknown_action_and_a_wrong_setting_are_error_results() -> None:
     assert "Unknown action 'fetch'" in failure(await read("http://example.com/", action="fetch"))
-    assert "allow_hosts" in failure(await read("http://example.com/", "http://x/"))
+    assert "allow list" in failure(await read("http://example.com/", "http://x/"))
 
 
 def test_what_it_says_of_itself() -> None:
