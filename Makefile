@@ -66,11 +66,16 @@ format: $(STAMP) ## put the code into its format, mend what ruff can mend
 # every thread's stack is printed and the run is over.
 HUNG = -o faulthandler_exit_on_timeout=true -o faulthandler_timeout
 
+# Tests at once: worth it where a test waits for a disk or a process half of its time, as most here do.
+WORKERS ?= 2
+SPREAD = -n $(WORKERS) --dist worksteal
+
 unit: $(STAMP)
-	$(BIN)/python -m pytest -m 'not soak' $(HUNG)=300 $(PYTEST)
+	$(BIN)/python -m pytest -m 'not soak and not alone' $(SPREAD) $(HUNG)=300 $(PYTEST)
 
 soak: $(STAMP) ## the long matrices: crashes, races, property tests at length, packaging
-	$(BIN)/python -m pytest -m soak $(HUNG)=1800 $(PYTEST)
+	$(BIN)/python -m pytest -m 'soak and not alone' $(SPREAD) $(HUNG)=1800 $(PYTEST)
+	$(BIN)/python -m pytest -m alone $(HUNG)=300 $(PYTEST)
 
 mutants: $(STAMP) ## break each promise on purpose, which its tests must notice; MUTANTS="no_fence …": only these
 	$(BIN)/python -m tests.mutants $(MUTANTS)

@@ -11,7 +11,7 @@ from engine.asking import ask_tool
 from engine.consulting import ruling_now, ruling_on
 from engine.definition import Definition
 from engine.flight import Flight
-from engine.gate import Allow, Decision, GateQuestion, check_again, check_pause
+from engine.gate import Allow, Decision, Deny, GateQuestion, Pause, check_again, check_pause
 from engine.outcomes import verdict_event
 from engine.proposal import Proposal, Refusal
 from engine.recorded import recorded_events
@@ -35,6 +35,8 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     :raises LogUnavailable: if what was decided cannot be written: then the call does not run
     """
     question, proposed = proposal.question, flight.proposed
+    if isinstance(proposal.verdict, Refusal):
+        return await _stopped(runtime, flight, proposal.verdict, caller, time_ns())
     if question is None:
         return None
     # A call that is taken over was proposed by another: nothing of it has been written by this worker.
@@ -51,7 +53,13 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
         flight.rule = ruling.rule if ruling is not None and ruling.effect == "allow" else None
         return None
     # What a dead worker began may have had its effect: to say that it was not run would be a guess.
-    verdict = Refusal("orphaned", _NOT_AGAIN) if taken_over else decision
+    return await _stopped(runtime, flight, Refusal("orphaned", _NOT_AGAIN) if taken_over else decision, caller, began)
+
+
+async def _stopped(
+    runtime: Runtime, flight: Flight, verdict: Pause | Deny | Refusal, caller: Caller, began: int
+) -> StreamEvent:
+    proposed = flight.proposed
     event = verdict_event(proposed, verdict, runtime.settings.limits)
     try:
         stopped: StreamEvent = await _closed(runtime, flight, event)

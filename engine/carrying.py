@@ -10,6 +10,7 @@ from engine.context import CallContext
 from engine.flight import Flight
 from engine.performance import perform
 from engine.proposal import Proposal
+from engine.redefining import redefined
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.telemetry import Caller
@@ -35,6 +36,8 @@ async def carry_out(
     """
     # Of what was claimed, or spooled, the gate has been asked before.
     asked = flight.claim is not None or flight.spooled
+    if not asked:
+        proposal = await redefined(runtime, flight, proposal, context)
     stopped = None if asked else await admit(runtime, flight, proposal, caller)
     return Carried(stopped) if stopped is not None else await run_tool(runtime, flight, proposal, context, caller)
 

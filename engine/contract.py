@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
+from engine.services import Services
 from events.types import Effect, ResultStatus
 
 __all__ = ("Attachment", "InputRequired", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
@@ -47,11 +48,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     :ivar user_id: who calls
     :ivar owner: whose row (and whose credentials) it is
     :ivar tool_id: the row's id
+    :ivar services: what the engine's tools share; they are no part of what an instance is cached by
     """
 
     user_id: str | None
     owner: str | None
     tool_id: str
+    services: Services = msgspec.field(default_factory=Services)
 
 
 class ToolStore(Protocol):
@@ -79,12 +82,17 @@ class ToolStore(Protocol):
         ...
 
 
+def _unseen(name: str, value: str | bool | int | float) -> None:
+    """Take no note: the call has no span."""
+
+
 class ToolContext(msgspec.Struct, kw_only=True):
     """What differs from call to call: never part of the (cached) instance.
 
     ``deadline`` is a moment in UTC; ``idempotency_key`` is the journal key, the same on every run of one call.
     ``progress`` takes (done, total or None, message) and may be called any number of times.
     ``answer`` is what came back for an ``InputRequired``, and ``request`` what had been asked.
+    ``annotate`` takes (name, value): an attribute of the call's span, never a secret.
     """
 
     user_id: str | None
@@ -98,6 +106,7 @@ class ToolContext(msgspec.Struct, kw_only=True):
     deadline: datetime
     progress: Callable[[float, float | None, str], None]
     store: ToolStore
+    annotate: Callable[[str, str | bool | int | float], None] = _unseen
     request: Any = None
     answer: Any | msgspec.UnsetType = msgspec.UNSET
 

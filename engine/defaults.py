@@ -10,13 +10,15 @@ from engine.discovery import ToolManager
 from engine.rows import ToolRow
 from events.errors import Refused
 
-__all__ = ("INTERNAL_ID", "NAMESPACE", "default_id", "default_rows", "internal_row")
+__all__ = ("INTERNAL_ID", "NAMESPACE", "default_id", "default_rows", "internal_row", "selectable_row")
 
 NAMESPACE: Final = UUID("90620d6d-8fc6-464c-a0b5-adf1626acd67")
 """Ids of default rows stand in journals and preferences, so this never changes."""
 
 INTERNAL_ID: Final = "internal"
 """The id of every internal tool's row: such a tool has no configuration, hence nothing to tell rows apart by."""
+
+_UUID5: Final = 5
 
 
 def default_id(name: str) -> str:
@@ -30,6 +32,23 @@ def default_rows(manager: ToolManager) -> tuple[ToolRow, ...]:
     :raises Refused: if a tool claims to be a default but needs a stored row, or configuration
     """
     return tuple(_row(name, tool) for name, tool in manager.load_tools().items() if tool.default_on)
+
+
+def selectable_row(manager: ToolManager, tool_id: str) -> ToolRow | None:
+    """Return the row of a built-in tool that an agent may list though nobody stored it; None: there is no such id.
+
+    Every tool of the catalogue has one that needs neither a stored row nor configuration.
+    """
+    try:
+        if UUID(tool_id).version != _UUID5:
+            return None
+    except ValueError:
+        return None
+    for name, tool in manager.load_tools().items():
+        if default_id(name) == tool_id and not tool.needs_row:
+            row = ToolRow(id=tool_id, name=name, synthesised=True)
+            return None if _required_keys(tool, row) else row
+    return None
 
 
 def internal_row(name: str) -> ToolRow:

@@ -42,9 +42,13 @@ async def definition_of(runtime: Runtime, proposed: Proposed) -> Definition | Mi
 
     By the row's id, and never by a name: a tool that took another's name is not reached.
     """
-    if proposed.tool_id is None or not runtime.toolsets.has(proposed.tool_id):
+    toolsets, row = runtime.toolsets, None
+    if proposed.tool_id is not None:
+        vouched = proposed.agent_id is not None
+        row = await toolsets.row(proposed.tool_id, proposed.user_id, vouched=vouched)
+    if row is None:
         return _gone(f"its tool {quoted(proposed.tool_name)} is not there any more")
-    member = await runtime.toolsets.fresh(proposed.tool_id)
+    member = await toolsets.fresh(row)
     if member is None or member.tool is None:
         return Missing("load", f"its tool {quoted(proposed.tool_name)} cannot be reached, or is broken")
     if member.row.name != proposed.tool_name:
@@ -62,4 +66,4 @@ def _gone(why: str) -> Missing:
 def is_client_call(runtime: Runtime, proposed: Proposed) -> bool:
     """Tell whether a call is executed by its client: its id is of a turn's own tools, and of no stored row."""
     tool_id = proposed.tool_id
-    return tool_id is not None and _CLIENT.fullmatch(tool_id) is not None and not runtime.toolsets.has(tool_id)
+    return tool_id is not None and _CLIENT.fullmatch(tool_id) is not None and not runtime.toolsets.is_given(tool_id)

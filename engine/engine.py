@@ -100,7 +100,7 @@ class Engine:
 
         :param strict: of openai's families: each function whose schema can be said in their strict form has it
         """
-        toolset = await self._runtime.toolsets.resolve(context)
+        toolset = await self._runtime.toolsets.resolve(context, now=True)
         if context.conversation_id is None:
             return toolset.prepared(family, strict=strict)
         remembered = await self._runtime.conversations.remembered(context, toolset, anew=True)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from engine.contract import Scope, Tool
 from engine.rows import ToolRow
 from engine.running import describe_exception
+from engine.services import Services
 from events.errors import Refused
 
 __all__ = (
@@ -19,6 +20,7 @@ __all__ = (
     "Instances",
     "LoadFailure",
     "actions_metadata",
+    "constructed",
     "is_async",
     "reason_of",
     "takes_context",
@@ -43,7 +45,8 @@ class Instances:
     An instance is kept for (tool, row, row version, user), so a changed row or another user never meets it.
     """
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, services: Services | None = None, kept: int = KEPT) -> None:
+        self._services = services or Services()
         self._kept = kept
         self._instances: OrderedDict[tuple[type[Tool], str, int, str | None], Tool] = OrderedDict()
 
@@ -62,7 +65,9 @@ class Instances:
         if found is not None:
             self._instances.move_to_end(key)
             return found
-        made = _make(tool, row, user_id)
+        if tool.user_scoped and user_id is None:
+            raise LoadFailure(f"tool {row.name!r} keeps things per user, and this call has no user; give user_id")
+        made = constructed(tool, row, user_id, self._services)
         if tool.cacheable:
             self._instances[key] = made
             if len(self._instances) > self._kept:
@@ -107,11 +112,13 @@ async def actions_metadata(tool: Tool | type[Tool]) -> list[dict[str, Any]]:
     return metadata
 
 
-def _make(tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
-    if tool.user_scoped and user_id is None:
-        raise LoadFailure(f"tool {row.name!r} keeps things per user, and this call has no user; give user_id")
+def constructed(tool: type[Tool], row: ToolRow, user_id: str | None, services: Services) -> Tool:
+    """Return a new instance of a row's tool.
+
+    :raises LoadFailure: if its constructor fails
+    """
     try:
-        return tool(row.config, Scope(user_id=user_id, owner=row.user_id, tool_id=row.id))
+        return tool(row.config, Scope(user_id=user_id, owner=row.user_id, tool_id=row.id, services=services))
     except Exception as error:
         reason = reason_of(error, row.config)
         raise LoadFailure(f"tool {row.name!r} (row {row.id}) could not be loaded: {reason}") from error

@@ -72,6 +72,7 @@ def tool_context(runtime: Runtime, flight: Flight, action: Action, tool_id: str,
         idempotency_key=flight.proposed.key,
         deadline=datetime.now(UTC) + timedelta(seconds=action.timeout),
         progress=_ignore_progress,
+        annotate=_unseen if flight.span is None else flight.span.annotate,
         store=BoundStore(runtime.log.store, tenant_column(context.user_id), tool_id),
         request=flight.request,
         answer=flight.answer,
@@ -80,3 +81,7 @@ def tool_context(runtime: Runtime, flight: Flight, action: Action, tool_id: str,
 
 def _ignore_progress(done: float, total: float | None, message: str) -> None:
     """Take no notice: nobody listens yet."""
+
+
+def _unseen(name: str, value: str | bool | int | float) -> None:
+    """Take no notice: the call has no span."""

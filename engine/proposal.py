@@ -22,7 +22,7 @@ from engine.toolset import Member, Toolset
 from events.keys import call_digest, journal_key, new_id
 from events.types import FailureKind, Proposed
 
-__all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "storable")
+__all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "question_of", "storable")
 
 
 _PARSER: Final = ToolActionParser()
@@ -90,7 +90,7 @@ def propose(
     refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared, remembered), checker)
     if refusal is not None or action is None or member is None:
         return Proposal(proposed, refusal, action, member)
-    question = _question(action, member, context)
+    question = question_of(action, member, context)
     decision = None if question.unasked else check_pause(question)
     return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member, question)
 
@@ -180,7 +180,8 @@ def _refusal(
     return Refusal("invalid_arguments", arguments_text(parsed.llm_name, problem, names()))
 
 
-def _question(action: Action, member: Member, context: CallContext) -> GateQuestion:
+def question_of(action: Action, member: Member, context: CallContext) -> GateQuestion:
+    """Return what the gate is asked of a call, as far as that is known before its tool and the rules are asked."""
     return GateQuestion(
         client_side=action.client_side,
         requires_approval=action.require_approval,

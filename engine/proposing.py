@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from engine.call import ToolCall
 from engine.context import CallContext, require_storable_ids
 from engine.proposal import Origin, Proposal, Refusal, needs_memory, propose
 from engine.refusals import STOPPED_AFTER, refusal_text
-from engine.remembered import NOTHING
+from engine.remembered import NOTHING, Remembered
 from engine.runtime import Runtime
 from engine.schemas import Prepared
+from engine.toolset import Toolset
 
 __all__ = ("proposal_of",)
 
@@ -26,14 +28,43 @@ async def proposal_of(
     """
     require_storable_ids(context)
     toolset = await runtime.toolsets.resolve(context)
-    remembered = NOTHING
-    if needs_memory(call, context, prepared):
-        remembered = await runtime.conversations.remembered(context, toolset)
-    proposal = propose(call, context, toolset, prepared, origin, runtime.checker, remembered)
+    made = await _proposed(runtime, call, context, toolset, prepared, origin)
+    if not _is_unknown(made.proposal):
+        return made.proposal
+    now = await runtime.toolsets.resolve(context, now=True)
+    if now is not toolset:
+        # Its row may be new, and no append has told this engine of it yet.
+        toolset = now
+        made = await _proposed(runtime, call, context, toolset, prepared, origin)
+        if not _is_unknown(made.proposal):
+            return made.proposal
+    proposal, remembered = made.proposal, made.remembered
     verdict = proposal.verdict
-    if not isinstance(verdict, Refusal) or verdict.kind != "unknown_tool":
-        return proposal
+    assert isinstance(verdict, Refusal)
     name = proposal.proposed.llm_name
     times = await runtime.conversations.times_refused(context, name)
     text = refusal_text(name, toolset.callable_names(prepared, remembered), times=times + 1)
     return replace(proposal, verdict=replace(verdict, message=text)) if times >= STOPPED_AFTER else proposal
+
+
+class _Made(msgspec.Struct, frozen=True):
+    proposal: Proposal
+    remembered: Remembered
+
+
+async def _proposed(
+    runtime: Runtime,
+    call: ToolCall,
+    context: CallContext,
+    toolset: Toolset,
+    prepared: Prepared | None,
+    origin: Origin,
+) -> _Made:
+    remembered = NOTHING
+    if needs_memory(call, context, prepared):
+        remembered = await runtime.conversations.remembered(context, toolset)
+    return _Made(propose(call, context, toolset, prepared, origin, runtime.checker, remembered), remembered)
+
+
+def _is_unknown(proposal: Proposal) -> bool:
+    return isinstance(proposal.verdict, Refusal) and proposal.verdict.kind == "unknown_tool"

@@ -30,7 +30,12 @@ class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
     """A configured tool. ``user_id`` is its owner; ``actions`` None means all of its tool's actions, as they are.
 
-    ``synthesised`` rows (defaults, built-ins) are the same type with a deterministic id.
+    ``synthesised`` rows (defaults, built-ins) are the same type with a deterministic id. ``credentials`` are sealed for
+    the owner and this row (``engine.credentials``). ``actions_metadata`` is what the
+    tool's ``get_actions_metadata`` said when it was last asked: where it is given, the tool is not asked again.
+
+    :ivar label: what its owner calls it
+    :ivar active: may be used; one that is not is in no toolset
 
     :raises Refused: if a row is constructed without an id or a name
     """
@@ -42,6 +47,9 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
     credentials: str | None = None
     actions: list[ActionSettings] | None = None
     version: int = 1
+    label: str = ""
+    active: bool = True
+    actions_metadata: list[dict[str, Any]] | None = None
     synthesised: bool = False
     client_side: bool = False
 

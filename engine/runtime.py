@@ -16,6 +16,7 @@ from engine.loading import Instances
 from engine.rounds import Rounds
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
+from engine.services import Services
 from engine.settings import Settings
 from engine.spool import Spool
 from engine.telemetry import Telemetry
@@ -38,6 +39,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     toolsets: Toolsets
     conversations: Conversations
+    services: Services
     instances: Instances
     checker: ArgumentChecker
     rulebook: Rulebook

@@ -6,9 +6,24 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, Meta
 
 from events.schema import Key, Utc
 
-__all__ = ("EPOCH", "HEAD", "metadata", "note_history", "notes", "policy_epoch", "policy_rules")
+__all__ = (
+    "EPOCH",
+    "HEAD",
+    "metadata",
+    "note_history",
+    "notes",
+    "oauth_tokens",
+    "policy_epoch",
+    "policy_rules",
+    "team_members",
+    "tool_credential_delegations",
+    "tool_optouts",
+    "tool_row_versions",
+    "tool_rows",
+    "tool_shares",
+)
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -73,6 +88,92 @@ policy_epoch = Table(
     Column("epoch", BigInteger, nullable=False),
     CheckConstraint("id = 1", name="policy_epoch_one"),
 )
-"""One row with one number: how often rules have changed. Every commit reads it, so that no worker needs a timer."""
+"""One row with one number: how often rules and tool rows have changed; every commit reads it, so nothing is polled."""
 
 EPOCH = "SELECT epoch FROM policy_epoch"
+
+tool_rows = Table(
+    "tool_rows",
+    metadata,
+    Column("id", Key(), primary_key=True),
+    Column("tenant", Key(), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("credentials", Text),
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Index("tool_rows_tenant", "tenant"),
+)
+"""Configured tools as they are; ``tenant`` owns them, ``definition`` is JSON without secrets."""
+
+tool_row_versions = Table(
+    "tool_row_versions",
+    metadata,
+    Column("id", Key(), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("tenant", Key(), nullable=False),
+    Column("definition", Text),
+    Column("changed_at", Utc, nullable=False),
+    Column("changed_by", Text),
+)
+"""Every version of every row, without its secrets; one whose ``definition`` is null was the removal."""
+
+tool_shares = Table(
+    "tool_shares",
+    metadata,
+    Column("row_id", Key(), primary_key=True),
+    Column("kind", Key(), primary_key=True),
+    Column("grantee", Key(), primary_key=True),
+    Column("role", Key(), nullable=False),
+    CheckConstraint("kind IN ('user', 'team', 'everyone')", name="tool_shares_kind"),
+    CheckConstraint("role IN ('viewer', 'editor')", name="tool_shares_role"),
+    Index("tool_shares_grantee", "grantee", "kind"),
+)
+"""Who besides its owner may use a row; a user is an encoded tenant, everyone is ``*``."""
+
+team_members = Table(
+    "team_members",
+    metadata,
+    Column("team", Key(), primary_key=True),
+    Column("tenant", Key(), primary_key=True),
+    Index("team_members_tenant", "tenant"),
+)
+"""Who is in which team."""
+
+tool_optouts = Table(
+    "tool_optouts",
+    metadata,
+    Column("tenant", Key(), primary_key=True),
+    Column("name", Key(), primary_key=True),
+)
+"""The default tools that a user has switched off."""
+
+tool_credential_delegations = Table(
+    "tool_credential_delegations",
+    metadata,
+    Column("id", Key(), primary_key=True),
+    Column("at", Utc, nullable=False),
+    Column("owner", Key(), nullable=False),
+    Column("invoker", Key(), nullable=False),
+    Column("tool_id", Key(), nullable=False),
+    Column("tool_name", Text, nullable=False),
+    Column("action_name", Text, nullable=False),
+    Column("agent_id", Text),
+    Column("key", Text, nullable=False),
+    Index("tool_credential_delegations_owner", "owner", "at"),
+)
+"""Whose secrets a call ran with that was somebody else's; ``owner`` and ``invoker`` are encoded tenants."""
+
+oauth_tokens = Table(
+    "oauth_tokens",
+    metadata,
+    Column("tenant", Key(), primary_key=True),
+    Column("server_url", Key(), primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("refreshing_by", Text),
+    Column("refreshing_until", Utc),
+    Column("updated_at", Utc, nullable=False),
+)
+"""A user's tokens and client registration for a server, sealed; one worker at a time refreshes them."""

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from engine.net.policy import NetPolicy
 from events.errors import Refused
 
 __all__ = ("Limits", "OnJournalFailure", "Settings")
@@ -71,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         machine instead: ``run_reads``, those of tools with effect ``read``; ``run``, all that need no approval;
         ``refuse``, none
     :ivar spool: the folder below which a journal's spool is; None: the user's folder for state
+    :ivar net: where the requests of tools may go
     :ivar tools_path: folders searched for tools besides the built-in one
     :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
     """
@@ -78,6 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     on_journal_failure: OnJournalFailure = "run_reads"
     spool: Path | None = None
     tools_path: tuple[Path, ...] = ()
+    net: NetPolicy = NetPolicy()
     limits: Limits = Limits()
     seal_interval: float = 10.0
     reconcile_interval: float | None = 60.0

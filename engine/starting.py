@@ -25,10 +25,12 @@ from engine.loading import Instances
 from engine.migration import ENGINE_CHAIN
 from engine.reconcile import reconcile_forever
 from engine.rounds import Rounds
+from engine.row_book import RowBook
 from engine.rows import ToolRow
 from engine.rulebook import Rulebook
-from engine.running import ToolRunner
+from engine.running import ToolRunner, describe_exception
 from engine.runtime import Runtime
+from engine.services import Services
 from engine.settings import OnJournalFailure, Settings
 from engine.spool import Spool, open_spool
 from engine.telemetry import Telemetry
@@ -65,6 +67,11 @@ class Running:
         Completes even if the caller is cancelled.
         """
         self._runtime.last_appends.close()
+        try:
+            with anyio.move_on_after(self._runtime.settings.limits.cleanup, shield=True):
+                await self._runtime.services.aclose()
+        except Exception as error:  # whatever tools keep: the journal must still be closed in order
+            _log.warning("what tools share could not be closed: %s", describe_exception(error))
         try:
             self._tasks.cancel_scope.cancel()
             # Without what ended the engine's body: the group would wrap it.
@@ -105,7 +112,7 @@ async def start(
     if settings.on_journal_failure not in known:
         raise Refused(f"on_journal_failure={settings.on_journal_failure!r} is not known; use one of {known}")
     manager = ToolManager(settings.tools_path, tools)
-    toolsets = Toolsets(manager, rows, default_rows(manager))
+    defaults = default_rows(manager)
     telemetry = Telemetry()
     log = await open_log(url, AttemptsProjection(), CHAINS, queue=settings.limits.queue, observe=telemetry.batch)
     lease = Lease(log.store, f"worker-{new_id()}", settings.limits.lease)
@@ -113,7 +120,9 @@ async def start(
     last_appends = LastAppends(tasks, settings.limits.cleanup)
     telemetry.queued = lambda: log.statistics().writer.waiting
     spool = open_spool(url, lease.worker, settings)
-    runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool)
+    services = Services(settings.net, store=log.store, tasks=tasks)
+    toolsets = Toolsets(manager, rows, defaults, RowBook(log.store), services)
+    runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool, services)
     draining = runtime.draining
     try:
         await lease.begin()
@@ -156,6 +165,7 @@ def _runtime(
     settings: Settings,
     telemetry: Telemetry,
     spool: Spool | None,
+    services: Services,
 ) -> Runtime:
     journal = Journal(log, telemetry.transition)
     endings = Endings(journal, spool)
@@ -167,7 +177,8 @@ def _runtime(
         worker=lease.worker,
         toolsets=toolsets,
         conversations=Conversations(log),
-        instances=Instances(),
+        services=services,
+        instances=Instances(services),
         checker=ArgumentChecker(),
         rulebook=Rulebook(log.store),
         runner=ToolRunner(settings.limits),

@@ -75,6 +75,11 @@ class CallSpan:
         if (error := _error_type(event)) is not None:
             self.failed(error)
 
+    def annotate(self, name: str, value: str | bool | int | float) -> None:
+        """Note what a tool says of its call."""
+        if self._span.is_recording():
+            self._span.set_attribute(name, value)
+
     def failed(self, error_type: str) -> None:
         """Note that it ended in an error of this kind, of which there are few."""
         self._span.set_attribute("error.type", error_type)

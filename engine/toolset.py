@@ -35,10 +35,14 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Toolset:
-    """The rows of one turn, in order; immutable, so that what is prepared from it is prepared once."""
+    """The rows of one turn, in order; immutable, so that what is prepared from it is prepared once.
 
-    def __init__(self, members: tuple[Member, ...]) -> None:
+    :param broken: rows that would be of the turn if their tools were not broken
+    """
+
+    def __init__(self, members: tuple[Member, ...], broken: tuple[ToolRow, ...] = ()) -> None:
         self.members = members
+        self.broken = broken
         self._rows = {member.row.id: member for member in members}
         self._offered = offered([action for member in members for action in member.actions])
         self._actions: dict[ActionKey, Action] | None = None

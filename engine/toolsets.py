@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from time import monotonic
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -13,114 +14,192 @@ import msgspec
 from engine.actions import resolve_actions
 from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
-from engine.contract import Scope, Tool
+from engine.contract import Tool
+from engine.defaults import selectable_row
 from engine.discovery import ToolManager
-from engine.loading import reason_of
+from engine.loading import constructed, reason_of
+from engine.row_book import NOTHING_STORED, RowBook, StoredRows, Wanted
 from engine.rows import ToolRow
+from engine.services import Services
 from engine.toolset import Member, Toolset
 from events.errors import Refused
 
 __all__ = ("Toolsets",)
 
 _log = logging.getLogger("calljournal.toolsets")
-_KEPT = 256
-_METADATA_TIME = 30.0
+_KEPT: Final = 256
+_MEMBERS: Final = 4096
+_METADATA_TIME: Final = 30.0
+_RETRY: Final = 30.0
+"""Seconds after which a row whose tool could not say what it has is asked again."""
+
 _Choice = tuple[Any, ...]
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What came of reading a row; None: nothing that can be used, as of a moment of the monotonic clock."""
+
+    member: Member | None
+    at: float = 0.0
+
+    @property
+    def stale(self) -> bool:
+        return self.member is None and monotonic() > self.at + _RETRY
 
 
 class Toolsets:
     """Resolves contexts to toolsets; one that was resolved before is the same object again.
 
-    :param rows: the stored rows, in order
+    :param rows: the rows given in code, in order
     :param defaults: the synthesised rows that every turn without an agent has
+    :param book: the rows that are stored in the journal
     """
 
-    def __init__(self, manager: ToolManager, rows: Sequence[ToolRow], defaults: Sequence[ToolRow]) -> None:
+    def __init__(
+        self,
+        manager: ToolManager,
+        rows: Sequence[ToolRow],
+        defaults: Sequence[ToolRow],
+        book: RowBook | None = None,
+        services: Services | None = None,
+    ) -> None:
         self._manager = manager
         self._rows = tuple(rows)
         self._by_id = {row.id: row for row in (*defaults, *rows)}
         if len({row.id for row in rows}) < len(rows):
             raise Refused("two tool rows have the same id; give each its own")
         self._defaults = tuple(defaults)
-        self._members: dict[tuple[str, int], Member | None] = {}
+        self._book = book or RowBook(None)
+        self._services = services or Services()
+        self._members: dict[tuple[str, int], _Asked] = {}
         self._known: dict[_Choice, Toolset] = {}
 
-    async def resolve(self, context: CallContext) -> Toolset:
-        """Return the turn's toolset; a row whose tool is not there is left out and logged."""
+    async def resolve(self, context: CallContext, *, now: bool = False) -> Toolset:
+        """Return the turn's toolset; a row whose tool is not there is left out and logged.
+
+        :param now: with the stored rows as of now, at the price of a read; else as of this engine's last append
+        """
+        stored = await self._stored(context, now)
         choice = (
             context.user_id,
             None if context.tool_ids is None else tuple(context.tool_ids),
             context.agent_id is None,
             context.headless,
+            stored.stamp,
         )
         toolset = self._known.get(choice)
-        if toolset is None:
-            members = [member for row in self._chosen(context) if (member := await self._member(row, context))]
-            toolset = self._keep(choice, Toolset(tuple(members)))
+        if toolset is None or any(self._asked_again(row) for row in toolset.broken):
+            toolset = self._keep(choice, await self._built(context, stored))
         if not context.client_tools:
             return toolset
         return self._with_clients(choice, toolset, context)
+
+    async def _stored(self, context: CallContext, now: bool) -> StoredRows:
+        if context.tool_ids is None:
+            return await self._book.rows(Wanted(user_id=context.user_id), now=now)
+        unknown = tuple([tool_id for tool_id in context.tool_ids if tool_id not in self._by_id])
+        if not unknown:
+            return NOTHING_STORED
+        vouched = context.agent_id is not None
+        return await self._book.rows(Wanted(user_id=context.user_id, ids=unknown, vouched=vouched), now=now)
+
+    async def _built(self, context: CallContext, stored: StoredRows) -> Toolset:
+        members: list[Member] = []
+        broken: list[ToolRow] = []
+        for row in self._chosen(context, stored):
+            member = await self._member(row)
+            if member is None:
+                broken.append(row)
+            elif member.tool is not None and (member.tool.headless_allowed or not context.headless):
+                members.append(member)
+        return Toolset(tuple(members), tuple(broken))
 
     def _with_clients(self, choice: _Choice, toolset: Toolset, context: CallContext) -> Toolset:
         """Add the client's tools; the calls of a turn bring the same ones again and again."""
         try:
             choice = (*choice, msgspec.json.encode(context.client_tools))
         except (TypeError, ValueError, RecursionError):
-            return Toolset((*toolset.members, *_client_members(context)))
+            return Toolset((*toolset.members, *_client_members(context)), toolset.broken)
         known = self._known.get(choice)
-        if known is None:
-            known = self._keep(choice, Toolset((*toolset.members, *_client_members(context))))
+        if known is None or known.broken != toolset.broken or known.members[: len(toolset.members)] != toolset.members:
+            known = self._keep(choice, Toolset((*toolset.members, *_client_members(context)), toolset.broken))
         return known
 
     def _keep(self, choice: _Choice, toolset: Toolset) -> Toolset:
+        self._known.pop(choice, None)
         while len(self._known) >= _KEPT:
             del self._known[next(iter(self._known))]
         self._known[choice] = toolset
         return toolset
 
-    def has(self, tool_id: str) -> bool:
-        """Return whether there is a row of this id, whoever owns it."""
+    def is_given(self, tool_id: str) -> bool:
+        """Return whether there is a row of this id that is not stored in the journal, whoever owns it."""
         return tool_id in self._by_id
 
-    async def fresh(self, tool_id: str) -> Member | None:
-        """Return a row as it is defined at this moment, its tool asked anew; None where it is gone, or broken."""
-        row = self._by_id.get(tool_id)
-        return None if row is None else await self._read(row)
+    async def row(self, tool_id: str, user_id: str | None, *, vouched: bool, now: bool = True) -> ToolRow | None:
+        """Return a row as it is at this moment, if the user may use it: one given in code, a stored one, a built-in.
 
-    def _chosen(self, context: CallContext) -> list[ToolRow]:
+        :param vouched: an agent's list answers for it
+        """
+        given = self._by_id.get(tool_id) or selectable_row(self._manager, tool_id)
+        if given is not None:
+            return given
+        found = await self._book.row(tool_id, user_id, vouched=vouched, now=now)
+        return found if found is not None and found.active else None
+
+    async def fresh(self, row: ToolRow) -> Member | None:
+        """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken."""
+        return await self._read(row)
+
+    def _chosen(self, context: CallContext, stored: StoredRows) -> Iterable[ToolRow]:
         if context.tool_ids is not None:
-            return [self._by_id[tool_id] for tool_id in dict.fromkeys(context.tool_ids) if tool_id in self._by_id]
-        own = [row for row in self._rows if row.user_id is None or row.user_id == context.user_id]
-        return own if context.agent_id is not None else [*own, *self._defaults]
+            return self._listed(context.tool_ids, {row.id: row for row in stored.rows if row.active})
+        own = [row for row in self._rows if row.active and (row.user_id is None or row.user_id == context.user_id)]
+        own += [row for row in stored.rows if row.active and row.id not in self._by_id]
+        if context.agent_id is not None:
+            return own
+        return [*own, *(row for row in self._defaults if row.name not in stored.optouts)]
 
-    async def _member(self, row: ToolRow, context: CallContext) -> Member | None:
+    def _listed(self, ids: Sequence[str], stored: dict[str, ToolRow]) -> Iterator[ToolRow]:
+        for tool_id in dict.fromkeys(ids):
+            row = self._by_id.get(tool_id) or stored.get(tool_id) or selectable_row(self._manager, tool_id)
+            if row is not None and row.active:
+                yield row
+
+    async def _member(self, row: ToolRow) -> Member | None:
         key = (row.id, row.version)
-        if key not in self._members:
-            self._members[key] = await self._read(row)
-        member = self._members[key]
-        if member is None or member.tool is None:
-            return None
-        return None if context.headless and not member.tool.headless_allowed else member
+        known = self._members.get(key)
+        if known is None or known.stale:
+            known = _Asked(await self._read(row), monotonic())
+            while len(self._members) >= _MEMBERS:
+                del self._members[next(iter(self._members))]
+            self._members[key] = known
+        return known.member
+
+    def _asked_again(self, row: ToolRow) -> bool:
+        known = self._members.get((row.id, row.version))
+        return known is None or known.stale
 
     async def _read(self, row: ToolRow) -> Member | None:
         try:
             tool = self._manager.load_tool(row.name)
-            metadata = [] if tool.actions_in_config else await _metadata(tool, row)
-            actions = resolve_actions(row, tool, metadata)
+            actions = resolve_actions(row, tool, await self._metadata(tool, row))
             return Member.of(row, tool, actions)
         except Exception as error:
             # A broken tool must not take the others with it; the call that names it is told.
             _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, reason_of(error, row.config))
             return None
 
-
-async def _metadata(tool: type[Tool], row: ToolRow) -> Any:
-    instance = tool(row.config, Scope(user_id=row.user_id, owner=row.user_id, tool_id=row.id))
-    metadata = instance.get_actions_metadata()
-    if not inspect.isawaitable(metadata):
-        return metadata
-    with anyio.fail_after(_METADATA_TIME):
-        return await metadata
+    async def _metadata(self, tool: type[Tool], row: ToolRow) -> Any:
+        if tool.actions_in_config:
+            return []
+        if row.actions_metadata is not None:
+            return row.actions_metadata
+        metadata = constructed(tool, row, row.user_id, self._services).get_actions_metadata()
+        if not inspect.isawaitable(metadata):
+            return metadata
+        with anyio.fail_after(_METADATA_TIME):
+            return await metadata
 
 
 def _client_members(context: CallContext) -> list[Member]:

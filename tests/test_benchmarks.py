@@ -71,6 +71,7 @@ SHORT = Scale(rounds=3, appends=64, slice=0.03, callers=(1,), events=1, postgres
 RATIOS = ("x reference", "of msgspec")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("measurement", "count"), [(measure_prep, 3), (measure_parse, 3), (measure_truncate, 2)])
 def test_the_hot_path_keeps_half_of_its_figures_beside_our_own_plain_code(measurement: Beside, count: int) -> None:
     """CPU time beside CPU time, so that a busy machine fails nothing; half, so that only a regression does."""

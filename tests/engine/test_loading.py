@@ -97,7 +97,7 @@ async def test_behaviour_133_one_instance_per_row_and_user() -> None:
         await instances.load(Plain, row(version=2), "ada"),
     ]
     assert len({id(each) for each in (first, *others)}) == 5
-    assert first.scope == Scope(user_id="ada", owner="ada", tool_id="t1")
+    assert (first.scope.user_id, first.scope.owner, first.scope.tool_id) == ("ada", "ada", "t1")
 
 
 async def test_behaviour_133_what_is_not_cacheable_is_made_every_time() -> None:

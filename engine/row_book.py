@@ -1,0 +1,118 @@
+"""Stored tool rows as turns meet them: kept in memory per user, and never older than the call (DESIGN 6, Tool rows).
+
+As with the operator's rules nothing is polled: every change of a row raises the epoch that every commit reads along.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, TypeAlias
+
+import msgspec
+
+from engine.rows import ToolRow
+from events.errors import LogUnavailable
+from events.store import Store
+
+__all__ = ("NOTHING_STORED", "RowBook", "StoredRows", "Wanted")
+
+_log = logging.getLogger("calljournal.rows")
+_KEPT: Final = 1024
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose rows: all that a user may use; or, where ``ids`` is given, the ones of these that it may.
+
+    :ivar vouched: an agent's list answers for its rows, whoever's they are
+    """
+
+    user_id: str | None
+    ids: tuple[str, ...] | None = None
+    vouched: bool = False
+
+
+class StoredRows(msgspec.Struct, frozen=True):
+    """What was read: the rows, and the default tools that the user has switched off.
+
+    :ivar stamp: another one whenever any of it is another
+    """
+
+    stamp: int
+    rows: tuple[ToolRow, ...] = ()
+    optouts: frozenset[str] = frozenset()
+
+
+NOTHING_STORED: Final = StoredRows(0)
+
+_Known: TypeAlias = tuple[int, StoredRows]
+
+
+class RowBook:
+    """The stored rows of the users at work.
+
+    :param store: the journal's; None: nothing is stored
+    """
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = None if store is None or store.dialect == "null" else store
+        self._known: dict[Wanted, _Known] = {}
+        self._stamps = 0
+
+    def __repr__(self) -> str:
+        return f"<RowBook of {len(self._known)} kinds of turns>"
+
+    async def rows(self, wanted: Wanted, *, now: bool = False) -> StoredRows:
+        """Return the rows as of this engine's last append, or newer ones; reads only where they may have changed.
+
+        In an outage the rows are what was last known of them.
+
+        :param now: as of now, at the price of a read
+        """
+        if self._store is None:
+            return NOTHING_STORED
+        known = self._known.get(wanted)
+        if not now and known is not None and known[0] >= self._store.epoch:
+            return known[1]
+        try:
+            return await self._as_of(await self._epoch(now), wanted)
+        except LogUnavailable as error:
+            _log.warning("stored tool rows cannot be read; the last known ones are used: %s", error)
+            return NOTHING_STORED if known is None else known[1]
+
+    async def row(self, row_id: str, user_id: str | None, *, vouched: bool, now: bool = True) -> ToolRow | None:
+        """Return one row that a user may use, as it is; None: there is none."""
+        found = await self.rows(Wanted(user_id=user_id, ids=(row_id,), vouched=vouched), now=now)
+        return next(iter(found.rows), None)
+
+    async def _epoch(self, now: bool) -> int:
+        assert self._store is not None
+        if not now and self._store.epoch:
+            return self._store.epoch
+        from engine.rule_store import read_epoch
+
+        return await read_epoch(self._store)
+
+    async def _as_of(self, epoch: int, wanted: Wanted) -> StoredRows:
+        known = self._known.pop(wanted, None)
+        if known is None or known[0] != epoch:
+            rows, optouts = await self._read(epoch, wanted)
+            if known is not None and (known[1].rows, known[1].optouts) == (rows, optouts):
+                known = (epoch, known[1])
+            else:
+                self._stamps += 1
+                known = (epoch, StoredRows(self._stamps, rows, optouts) if rows or optouts else NOTHING_STORED)
+        while len(self._known) >= _KEPT:
+            del self._known[next(iter(self._known))]
+        self._known[wanted] = known
+        return known[1]
+
+    async def _read(self, epoch: int, wanted: Wanted) -> tuple[tuple[ToolRow, ...], frozenset[str]]:
+        if epoch == 0:
+            return (), frozenset()
+        assert self._store is not None
+        from engine.row_store import read_optouts, read_rows, read_vouched
+
+        if wanted.ids is not None and wanted.vouched:
+            return tuple(await read_vouched(self._store, wanted.ids)), frozenset()
+        rows = await read_rows(self._store, wanted.user_id, wanted.ids)
+        return tuple(rows), await read_optouts(self._store, wanted.user_id)
