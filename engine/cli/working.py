@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from engine.cli.catalogue import read_catalogue
 from engine.cli.database import require_journal
 from engine.cli.options import Choice
+from engine.cli.outgoing import outgoing_policy
 from engine.cli.output import Output, note
 from engine.cli.plain import one_line
 from engine.cli.rendering import event_line
@@ -34,9 +35,8 @@ async def working(choice: Choice, *, make: bool = False) -> AsyncIterator[Engine
     catalogue = await read_catalogue(choice.tools)
     for problem in catalogue.problems:
         note(f"{problem.source} is left out: {problem.reason}")
-    async with Engine.open(
-        choice.url, rows=catalogue.rows, settings=Settings(tools_path=choice.tools, reconcile_interval=None)
-    ) as engine:
+    settings = Settings(tools_path=choice.tools, reconcile_interval=None, net=outgoing_policy())
+    async with Engine.open(choice.url, rows=catalogue.rows, settings=settings) as engine:
         yield engine
 
 

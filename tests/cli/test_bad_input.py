@@ -345,3 +345,8 @@ def test_nowhere_to_print(called: Called, tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr
+
+
+def test_hosts_to_allow_that_are_none(called: Called, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALLJOURNAL_ALLOW_HOSTS", "wiki.intern, 10.0.0.0/99")
+    check_refused(called("run", TURN, "--tools", TOOLS), 2, "CALLJOURNAL_ALLOW_HOSTS", "10.0.0.0/99")
