@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from engine.credentials import Vault
 from engine.net.policy import NetPolicy
 
 __all__ = ("Services",)
@@ -18,7 +19,7 @@ class Services:
     :ivar net: the policy of every outgoing request
     :ivar resolver: finds a host's addresses; None: the system's
     :ivar tls: whose certificates are trusted; None: the public authorities'
-    :ivar vault: opens and seals credentials; None: there are none to open
+    :ivar vault: opens and seals credentials; its keys are looked for when they are first needed
     :ivar store: the journal's database; None: there is none
     :ivar tasks: a task group that lives as long as the engine; None: no engine is running
     """
@@ -29,14 +30,14 @@ class Services:
         *,
         resolver: Any = None,
         tls: Any = None,
-        vault: Any = None,
+        vault: Vault | None = None,
         store: Any = None,
         tasks: Any = None,
     ) -> None:
         self.net = net or NetPolicy()
         self.resolver = resolver
         self.tls = tls
-        self.vault = vault
+        self.vault = vault or Vault()
         self.store = store
         self.tasks = tasks
         self._shared: dict[Callable[..., Any], Any] = {}

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from engine.master_keys import MasterKeys
 from engine.net.policy import NetPolicy
 from events.errors import Refused
 
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ``refuse``, none
     :ivar spool: the folder below which a journal's spool is; None: the user's folder for state
     :ivar net: where the requests of tools may go
+    :ivar master_keys: what credentials are sealed with; None: those of the environment, else of the user's key file
     :ivar tools_path: folders searched for tools besides the built-in one
     :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
     """
@@ -81,6 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     spool: Path | None = None
     tools_path: tuple[Path, ...] = ()
     net: NetPolicy = NetPolicy()
+    master_keys: MasterKeys | None = None
     limits: Limits = Limits()
     seal_interval: float = 10.0
     reconcile_interval: float | None = 60.0

@@ -12,6 +12,7 @@ import anyio.abc
 from engine.arguments import ArgumentChecker
 from engine.contract import Tool
 from engine.conversations import Conversations
+from engine.credentials import Vault
 from engine.defaults import default_rows
 from engine.discovery import ToolManager
 from engine.draining import Draining
@@ -120,7 +121,7 @@ async def start(
     last_appends = LastAppends(tasks, settings.limits.cleanup)
     telemetry.queued = lambda: log.statistics().writer.waiting
     spool = open_spool(url, lease.worker, settings)
-    services = Services(settings.net, store=log.store, tasks=tasks)
+    services = Services(settings.net, vault=Vault(settings.master_keys), store=log.store, tasks=tasks)
     toolsets = Toolsets(manager, rows, defaults, RowBook(log.store), services)
     runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool, services)
     draining = runtime.draining

@@ -12,7 +12,7 @@ from events.errors import Refused
 __all__ = ("ALLOW_HOSTS", "outgoing_policy")
 
 ALLOW_HOSTS: Final = "CALLJOURNAL_ALLOW_HOSTS"
-"""The environment's variable: hosts, addresses and networks, between commas or white space, allowed though not public."""
+"""The environment's variable: hosts, addresses and networks, between commas or blanks, allowed though not public."""
 
 
 def outgoing_policy() -> NetPolicy:
