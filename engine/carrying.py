@@ -10,7 +10,7 @@ from engine.context import CallContext
 from engine.flight import Flight
 from engine.performance import perform
 from engine.proposal import Proposal
-from engine.redefining import redefined
+from engine.redefining import is_stored, redefined
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.telemetry import Caller
@@ -36,7 +36,7 @@ async def carry_out(
     """
     # Of what was claimed, or spooled, the gate has been asked before.
     asked = flight.claim is not None or flight.spooled
-    if not asked:
+    if not asked and is_stored(runtime, proposal):
         proposal = await redefined(runtime, flight, proposal, context)
     stopped = None if asked else await admit(runtime, flight, proposal, caller)
     return Carried(stopped) if stopped is not None else await run_tool(runtime, flight, proposal, context, caller)

@@ -13,18 +13,23 @@ from engine.runtime import Runtime
 from engine.toolset import Member
 from events.types import Proposed
 
-__all__ = ("redefined",)
+__all__ = ("is_stored", "redefined")
+
+
+def is_stored(runtime: Runtime, proposal: Proposal) -> bool:
+    """Tell whether a call's row is one that may change while its engine is open."""
+    member = proposal.member
+    return member is not None and member.tool is not None and not runtime.toolsets.is_given(member.row.id)
 
 
 async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext) -> Proposal:
     """Return a durable proposal with its action as its row had it when the proposal was written, or later.
 
-    That costs a call nothing whose row is as it was: the commit has told whether anything changed. A row that is gone,
+    Its row must be a stored one. That costs a call nothing whose row is as it was: the commit has told whether anything changed. A row that is gone,
     or takes the arguments no more, is a refusal.
     """
     member = proposal.member
-    if member is None or member.tool is None or proposal.action is None or runtime.toolsets.is_given(member.row.id):
-        return proposal
+    assert member is not None
     vouched = context.agent_id is not None
     row = await runtime.toolsets.row(member.row.id, context.user_id, vouched=vouched, now=False)
     if row is not None and row.version == member.row.version:

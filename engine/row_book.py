@@ -51,12 +51,14 @@ class RowBook:
     """The stored rows of the users at work.
 
     :param store: the journal's; None: nothing is stored
+    :ivar keeps: there is a database that may hold rows
     """
 
     def __init__(self, store: Store | None) -> None:
         self._store = None if store is None or store.dialect == "null" else store
         self._known: dict[Wanted, _Known] = {}
         self._stamps = 0
+        self.keeps = self._store is not None
 
     def __repr__(self) -> str:
         return f"<RowBook of {len(self._known)} kinds of turns>"

@@ -79,7 +79,7 @@ class Toolsets:
 
         :param now: with the stored rows as of now, at the price of a read; else as of this engine's last append
         """
-        stored = await self._stored(context, now)
+        stored = await self._stored(context, now) if self._book.keeps else NOTHING_STORED
         choice = (
             context.user_id,
             None if context.tool_ids is None else tuple(context.tool_ids),
