@@ -25,8 +25,8 @@ def is_stored(runtime: Runtime, proposal: Proposal) -> bool:
 async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext) -> Proposal:
     """Return a durable proposal with its action as its row had it when the proposal was written, or later.
 
-    Its row must be a stored one. That costs a call nothing whose row is as it was: the commit has told whether anything changed. A row that is gone,
-    or takes the arguments no more, is a refusal.
+    Its row must be a stored one. That costs a call nothing whose row is as it was: the commit has told whether anything
+    changed. A row that is gone, or takes the arguments no more, is a refusal.
     """
     member = proposal.member
     assert member is not None
