@@ -23,7 +23,7 @@ __all__ = (
     "tool_shares",
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
