@@ -32,7 +32,8 @@ from projections.attempts import AttemptsProjection
 from projections.migration import PROJECTIONS_CHAIN
 from tests.postgres_server import PASSWORD, PostgresServer
 
-ALL = ["events:0001", "projections:0001", "projections:0002", "engine:0001", "engine:0002", "engine:0003", "engine:0004"]
+ENGINE = [f"engine:000{number}" for number in range(1, 5)]
+ALL = ["events:0001", "projections:0001", "projections:0002", *ENGINE]
 METADATA = (events.schema.metadata, projections.schema.metadata, engine.schema.metadata)
 
 
@@ -165,7 +166,7 @@ def test_a_newer_incompatible_schema_is_refused(
 
 def test_an_older_schema_is_brought_up(connection: sa.Connection) -> None:
     upgrade(connection, [EVENTS_CHAIN, PROJECTIONS_CHAIN])
-    assert upgrade(connection, CHAINS) == ["engine:0001", "engine:0002", "engine:0003", "engine:0004"]
+    assert upgrade(connection, CHAINS) == ENGINE
 
 
 def test_a_foreign_sqlite_file_is_refused_and_unchanged(path: Path, connection: sa.Connection) -> None:
