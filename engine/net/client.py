@@ -1,0 +1,204 @@
+"""The way out: every request of every tool goes through here."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+import httpx
+
+from engine.net.body import Body
+from engine.net.errors import BadResponse, DeadlineExceeded, NetError, ResponseTooLarge, TooManyRedirects, Unreachable
+from engine.net.outgoing import HeadersLike, Outgoing, is_redirect
+from engine.net.policy import NetPolicy
+from engine.net.reply import Answer, Reply
+from engine.net.resolver import Resolver
+from engine.net.transport import PinnedTransport
+from engine.services import Services
+
+__all__ = ("SafeClient", "safe_client")
+
+_ERROR_BODY: Final = 64 * 1024
+_BODILESS: Final = (204, 304)
+
+
+class SafeClient:
+    """Sends requests to where the policy lets them, and takes in no more than it allows. One per event loop.
+
+    Connections stay warm between requests. Nothing is kept of one request for the next: no cookies, no credentials.
+    The environment (proxies, netrc, certificates) plays no part.
+    """
+
+    def __init__(self, policy: NetPolicy, resolver: Resolver | None = None, tls: ssl.SSLContext | None = None) -> None:
+        """Open nothing yet.
+
+        :param resolver: None: the system's
+        :param tls: whose certificates are trusted; None: the public authorities'
+        """
+        self._policy = policy
+        self._transport = PinnedTransport(policy, resolver, tls)
+        self._timeouts = {"connect": policy.connect, "read": None, "write": None, "pool": None}
+
+    def __repr__(self) -> str:
+        return f"<SafeClient {self._transport!r}>"
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: HeadersLike = (),
+        content: bytes | None = None,
+        follow: bool = False,
+        largest: int | None = None,
+        deadline: float | None = None,
+        secret_headers: frozenset[str] = frozenset(),
+    ) -> Reply:
+        """Send a request and read the response. The parameters and errors are those of :meth:`stream`."""
+        async with self.stream(
+            method,
+            url,
+            headers=headers,
+            content=content,
+            follow=follow,
+            largest=largest,
+            deadline=deadline,
+            secret_headers=secret_headers,
+        ) as answer:
+            return await answer.read()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: HeadersLike = (),
+        content: bytes | None = None,
+        follow: bool = False,
+        largest: int | None = None,
+        deadline: float | None = None,
+        secret_headers: frozenset[str] = frozenset(),
+    ) -> AsyncIterator[Answer]:
+        """Send a request and give out the response, whose body is then read piece by piece.
+
+        A status of error is no error; of the body that comes with it 64 KiB are read at most, and the rest, or what is
+        broken in it, is left.
+
+        :param headers: those that frame a message (Host, Content-Length and the like) are the client's own
+        :param follow: whether redirects are followed, each checked as the first URL was
+        :param largest: bytes of the decoded body, within the policy's limit; None: that
+        :param deadline: seconds until the block is left, within the policy's limit; None: that
+        :param secret_headers: names of further headers that are not sent on to another origin
+        :raises UnsafeUserUrlError: if the URL or a redirect's target may not be opened
+        :raises Unreachable: if there is no such host or it takes no connection
+        :raises TooManyRedirects: if there are more than the policy follows
+        :raises ResponseTooLarge: if the body is larger, at once if the response says so
+        :raises BadResponse: if no whole and well-formed response comes
+        :raises DeadlineExceeded: if it takes longer, the work done in the block included
+        :raises NetError: if the request itself is no HTTP
+        """
+        first = Outgoing.of(method, url, headers, content, self._policy.user_agent)
+        seconds = min(self._policy.deadline, self._policy.deadline if deadline is None else deadline)
+        at_most = min(self._policy.largest, self._policy.largest if largest is None else largest)
+        withheld = frozenset(map(str.lower, secret_headers))
+        with anyio.move_on_after(seconds) as scope:
+            response, last = await self._arrived(first, follow=follow, withheld=withheld)
+            try:
+                yield _answered(response, last, at_most)
+            finally:
+                await response.aclose()
+        if scope.cancelled_caught:
+            raise DeadlineExceeded(f"it took longer than {seconds:g} s")
+
+    async def _arrived(
+        self, request: Outgoing, *, follow: bool, withheld: frozenset[str]
+    ) -> tuple[httpx.Response, Outgoing]:
+        """Return the response that is no redirect (or is not to be followed), and what it responds to."""
+        while True:
+            response = await self._sent(request)
+            if not follow or not is_redirect(response.status_code):
+                return response, request
+            location = response.headers.get("location")
+            await _let_go(response)
+            if not location:
+                raise BadResponse("it responded with a redirect but no target location")
+            if request.hops == self._policy.redirects:
+                raise TooManyRedirects(f"it redirects more than {self._policy.redirects} times")
+            request = request.redirected(response.status_code, location, withheld)
+
+    async def _sent(self, request: Outgoing) -> httpx.Response:
+        try:
+            built = httpx.Request(
+                request.method,
+                request.url,
+                headers=request.headers,
+                content=request.content,
+                extensions={"timeout": self._timeouts, "redirected": request.hops > 0},
+            )
+            return await self._transport.handle_async_request(built)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            where = f" to {request.url.host}" if not request.hops else " to where it redirects"
+            raise Unreachable(f"no connection{where}: {error}") from None
+        except (httpx.LocalProtocolError, UnicodeEncodeError):
+            raise NetError("the request holds characters that HTTP does not allow") from None
+        except httpx.TransportError as error:
+            raise BadResponse(f"the response broke off: {error}") from None
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+
+class _Pieces:
+    """A body's pieces as they are on the wire, with errors of ours."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        self._pieces = aiter(response.stream)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._pieces)
+        except httpx.TransportError as error:
+            raise BadResponse(f"the response broke off: {error}") from None
+
+
+def _answered(response: httpx.Response, request: Outgoing, largest: int) -> Answer:
+    """Return the response, its body unread. :raises ResponseTooLarge: if it says that the body is larger"""
+    is_error = response.status_code >= 400
+    headers = tuple(response.headers.multi_items())
+    if is_error:
+        largest = min(largest, _ERROR_BODY)
+    elif request.method != "HEAD" and response.status_code not in _BODILESS:
+        _check_length(response.headers.get("content-length", ""), largest)
+    encoding = response.headers.get("content-encoding", "")
+    body = Body(_Pieces(response), encoding, largest, leave_rest=is_error)
+    return Answer(str(request.url), response.status_code, headers, body, request.hops)
+
+
+def _check_length(declared: str, largest: int) -> None:
+    # int() refuses more than 4300 digits, and takes some that are none.
+    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > largest):
+        raise ResponseTooLarge(f"it is larger than {largest} bytes")
+
+
+async def _let_go(response: httpx.Response) -> None:
+    """Part with a response; where its body is empty, its connection stays warm."""
+    try:
+        if response.headers.get("content-length") == "0":
+            async for _ in _Pieces(response):
+                pass
+    finally:
+        await response.aclose()
+
+
+def safe_client(services: Services) -> SafeClient:
+    """Return a client of an engine's tools; ``services.shared(safe_client)`` is the engine's one."""
+    return SafeClient(services.net, services.resolver, services.tls)
