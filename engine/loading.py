@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from engine.contract import Scope, Tool
+from engine.credentials import CredentialsError
+from engine.opened_rows import opened
 from engine.rows import ToolRow
 from engine.running import describe_exception
 from engine.services import Services
@@ -56,9 +58,11 @@ class Instances:
     async def load(self, tool: type[Tool], row: ToolRow, user_id: str | None) -> Tool:
         """Return an instance of the tool for this row and user (BEHAVIOUR 133).
 
-        The constructor runs here, in the event loop: by contract it only keeps what it is given.
+        Its configuration has the row's credentials, opened as the row's owner. The constructor runs here, in the event
+        loop: by contract it only keeps what it is given.
 
-        :raises LoadFailure: if the tool needs a user and there is none, or its constructor fails
+        :raises LoadFailure: if the tool needs a user and there is none, the credentials cannot be opened, or its
+            constructor fails
         """
         key = (tool, row.id, row.version, user_id)
         found = self._instances.get(key)
@@ -67,6 +71,10 @@ class Instances:
             return found
         if tool.user_scoped and user_id is None:
             raise LoadFailure(f"tool {row.name!r} keeps things per user, and this call has no user; give user_id")
+        try:
+            row = opened(row, self._services.vault, user_id)
+        except CredentialsError as error:
+            raise LoadFailure(str(error)) from error
         made = constructed(tool, row, user_id, self._services)
         if tool.cacheable:
             self._instances[key] = made
@@ -115,6 +123,7 @@ async def actions_metadata(tool: Tool | type[Tool]) -> list[dict[str, Any]]:
 def constructed(tool: type[Tool], row: ToolRow, user_id: str | None, services: Services) -> Tool:
     """Return a new instance of a row's tool.
 
+    :param row: with its credentials opened
     :raises LoadFailure: if its constructor fails
     """
     try:

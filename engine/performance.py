@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -13,15 +13,21 @@ from engine.actions import Action
 from engine.arguments import Resolved, sort_arguments
 from engine.context import CallContext
 from engine.contract import Tool, ToolContext
+from engine.delegations import is_delegated, record_delegation
 from engine.flight import Flight
 from engine.loading import LoadFailure, is_async, takes_context, without_secrets
 from engine.proposal import Proposal
 from engine.running import Broke, Run
 from engine.runtime import Runtime
 from engine.toolstore import BoundStore
+from events.errors import LogUnavailable
 from events.keys import tenant_column
 
 __all__ = ("Performance", "perform")
+
+_UNRECORDED: Final = (
+    "The tool was not run: it would use its owner's credentials for somebody else, and that could not be recorded."
+)
 
 
 class Performance(msgspec.Struct, frozen=True):
@@ -45,8 +51,12 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
     resolved = sort_arguments(action, flight.proposed.arguments)
     try:
         tool = await runtime.instances.load(member.tool, member.row, context.user_id)
+        if is_delegated(member.row, context.user_id):
+            await record_delegation(runtime, flight.proposed, member.row)
     except LoadFailure as error:
-        return Performance(Broke("load", str(error), type(error).__name__, error), action, resolved)
+        return Performance(_not_loaded(str(error), error), action, resolved)
+    except LogUnavailable as error:
+        return Performance(_not_loaded(_UNRECORDED, error), action, resolved)
     arguments: list[Any] = [action.name]
     if takes_context(type(tool)):
         arguments.append(tool_context(runtime, flight, action, member.row.id, context))
@@ -57,6 +67,10 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
         # A tool's own errors quote what it was configured with all too often.
         run = replace(run, message=without_secrets(run.message, tool.config))
     return Performance(run, action, resolved, tool)
+
+
+def _not_loaded(why: str, error: Exception) -> Broke:
+    return Broke("load", why, type(error).__name__, error)
 
 
 def tool_context(runtime: Runtime, flight: Flight, action: Action, tool_id: str, context: CallContext) -> ToolContext:

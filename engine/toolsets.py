@@ -15,9 +15,11 @@ from engine.actions import resolve_actions
 from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
 from engine.contract import Tool
+from engine.credentials import CredentialsError
 from engine.defaults import selectable_row
 from engine.discovery import ToolManager
 from engine.loading import constructed, reason_of
+from engine.opened_rows import has_credentials, opened, without_credentials
 from engine.row_book import NOTHING_STORED, RowBook, StoredRows, Wanted
 from engine.rows import ToolRow
 from engine.services import Services
@@ -181,14 +183,25 @@ class Toolsets:
         return known is None or known.stale
 
     async def _read(self, row: ToolRow) -> Member | None:
+        asked = self._opened(row)
         try:
             tool = self._manager.load_tool(row.name)
-            actions = resolve_actions(row, tool, await self._metadata(tool, row))
+            actions = resolve_actions(row, tool, await self._metadata(tool, asked))
             return Member.of(row, tool, actions)
         except Exception as error:
             # A broken tool must not take the others with it; the call that names it is told.
-            _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, reason_of(error, row.config))
+            _log.warning("tool row %s (%s) is left out: %s", row.id, row.name, reason_of(error, asked.config))
             return None
+
+    def _opened(self, row: ToolRow) -> ToolRow:
+        """Return a row as its tool is asked what it has: most can say that without credentials too."""
+        if row.user_id is None and has_credentials(row):
+            return without_credentials(row)
+        try:
+            return opened(row, self._services.vault, row.user_id)
+        except CredentialsError as error:
+            _log.warning("%s", error)
+            return without_credentials(row)
 
     async def _metadata(self, tool: type[Tool], row: ToolRow) -> Any:
         if tool.actions_in_config:

@@ -13,8 +13,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 from sqlalchemy import MetaData, select
 
-from engine import Engine, ResultGuard, Tool, ToolRow
+from engine import Engine, ResultGuard, Settings, Tool, ToolRow
 from engine.contract import Scope
+from engine.credentials import MasterKeys, Vault
 from engine.guards import GuardVerdict, Redact, Withhold
 from engine.schema import metadata as engine_tables
 from events import Executed, Failed, to_wire
@@ -30,6 +31,7 @@ __all__ = ()
 pytestmark = pytest.mark.anyio
 
 CANARY = "canary-0b7e66"
+KEYS = MasterKeys("k1", {"k1": b"1" * 32})
 TABLES: tuple[MetaData, ...] = (event_tables, projection_tables, engine_tables)
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -119,8 +121,9 @@ async def test_a_secret_of_a_configuration_is_shown_nowhere(
 ) -> None:
     own = type("Own", (tool,), {"name": "shy", "made": 0})
     config = {"breaks": breaks, "connection": {"api_key": CANARY}}
-    row = ToolRow(id="t1", name="shy", user_id="u", config=config, credentials=CANARY)
-    async with staged_engine(journal_url, own, rows=[row]) as engine:
+    sealed = Vault(KEYS).seal({"password": CANARY}, owner="u", row_id="t1")
+    row = ToolRow(id="t1", name="shy", user_id="u", config=config, credentials=sealed)
+    async with staged_engine(journal_url, own, rows=[row], settings=Settings(master_keys=KEYS)) as engine:
         events = await events_of(engine, call({"name": "n"}))
         last = events[-1]
         assert (last.kind if isinstance(last, Failed) else kind_of(last)) == expected
