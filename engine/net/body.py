@@ -26,14 +26,24 @@ class Body:
     What is given out is never more than allowed.
 
     :ivar is_cut: whether it was more, or broken, and ended early
-    :raises ResponseTooLarge: in the reading, as soon as more has come than allowed, unless the rest is to be left
+    :raises ResponseTooLarge: in the reading, as soon as more has come than allowed, before anything has if the response
+        says so; unless the rest is to be left
     :raises BadResponse: in the reading, if it breaks off or is packed otherwise than said or asked for; likewise
     """
 
-    def __init__(self, pieces: AsyncIterator[bytes], encoding: str, largest: int, *, leave_rest: bool = False) -> None:
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        encoding: str,
+        largest: int,
+        *,
+        declared: str = "",
+        leave_rest: bool = False,
+    ) -> None:
         """Read nothing yet.
 
         :param encoding: the header Content-Encoding, "" if there is none
+        :param declared: the header Content-Length, "" if there is none, or no body either
         :param largest: bytes, unpacked
         :param leave_rest: end quietly at the limit, and where it is broken
         """
@@ -43,6 +53,7 @@ class Body:
         self._unpack = _Gunzip() if self._encoding in _GZIP else None
         self._largest = self._left = largest
         self._leave_rest = leave_rest
+        self._is_known_larger = not leave_rest and _exceeds(declared, largest)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -50,12 +61,14 @@ class Body:
     async def __anext__(self) -> bytes:
         if self.is_cut:
             raise StopAsyncIteration
+        if self._is_known_larger:
+            return self._ended(b"", self._too_large())
         try:
             piece = await (self._plain() if self._unpack is None else self._unpacked(self._unpack))
         except BadResponse as error:
             return self._ended(b"", error)
         if len(piece) > self._left:
-            return self._ended(piece[: self._left], ResponseTooLarge(f"it is larger than {self._largest} bytes"))
+            return self._ended(piece[: self._left], self._too_large())
         self._left -= len(piece)
         return piece
 
@@ -64,6 +77,9 @@ class Body:
         if not self._leave_rest:
             raise error
         return piece
+
+    def _too_large(self) -> ResponseTooLarge:
+        return ResponseTooLarge(f"it is larger than {self._largest} bytes")
 
     async def _plain(self) -> bytes:
         if self._encoding not in _PLAIN:
@@ -83,6 +99,11 @@ class Body:
             except StopAsyncIteration:
                 unpack.finish()
                 raise
+
+
+def _exceeds(declared: str, largest: int) -> bool:
+    # int() refuses more than 4300 digits.
+    return declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > largest)
 
 
 class _Gunzip:

@@ -11,7 +11,7 @@ import anyio
 import httpx
 
 from engine.net.body import Body
-from engine.net.errors import BadResponse, DeadlineExceeded, NetError, ResponseTooLarge, TooManyRedirects, Unreachable
+from engine.net.errors import BadResponse, DeadlineExceeded, NetError, TooManyRedirects, Unreachable
 from engine.net.outgoing import HeadersLike, Outgoing, is_redirect
 from engine.net.policy import NetPolicy
 from engine.net.reply import Answer, Reply
@@ -96,7 +96,7 @@ class SafeClient:
         :raises UnsafeUserUrlError: if the URL or a redirect's target may not be opened
         :raises Unreachable: if there is no such host or it takes no connection
         :raises TooManyRedirects: if there are more than the policy follows
-        :raises ResponseTooLarge: if the body is larger, at once if the response says so
+        :raises ResponseTooLarge: in reading, if the body is larger; before anything is read if it says so
         :raises BadResponse: if no whole and well-formed response comes
         :raises DeadlineExceeded: if it takes longer, the work done in the block included
         :raises NetError: if the request itself is no HTTP
@@ -171,22 +171,16 @@ class _Pieces:
 
 
 def _answered(response: httpx.Response, request: Outgoing, largest: int) -> Answer:
-    """Return the response, its body unread. :raises ResponseTooLarge: if it says that the body is larger"""
     is_error = response.status_code >= 400
-    headers = tuple(response.headers.multi_items())
-    if is_error:
-        largest = min(largest, _ERROR_BODY)
-    elif request.method != "HEAD" and response.status_code not in _BODILESS:
-        _check_length(response.headers.get("content-length", ""), largest)
-    encoding = response.headers.get("content-encoding", "")
-    body = Body(_Pieces(response), encoding, largest, leave_rest=is_error)
-    return Answer(str(request.url), response.status_code, headers, body, request.hops)
-
-
-def _check_length(declared: str, largest: int) -> None:
-    # int() refuses more than 4300 digits, and takes some that are none.
-    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > largest):
-        raise ResponseTooLarge(f"it is larger than {largest} bytes")
+    has_body = request.method != "HEAD" and response.status_code not in _BODILESS
+    body = Body(
+        _Pieces(response),
+        response.headers.get("content-encoding", ""),
+        min(largest, _ERROR_BODY) if is_error else largest,
+        declared=response.headers.get("content-length", "") if has_body else "",
+        leave_rest=is_error,
+    )
+    return Answer(str(request.url), response.status_code, tuple(response.headers.multi_items()), body, request.hops)
 
 
 async def _let_go(response: httpx.Response) -> None:

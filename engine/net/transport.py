@@ -7,11 +7,9 @@ opens none but to addresses that the policy has judged for this request.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-import anyio
 import httpcore
 import httpx
 
@@ -21,6 +19,7 @@ from engine.net.failures import said_of
 from engine.net.policy import NetPolicy
 from engine.net.resolver import Resolver, system_resolver
 from engine.net.target import Target
+from engine.net.wire import Wire
 
 __all__ = ("PinnedTransport",)
 
@@ -64,7 +63,9 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             response = await self._pool(target.scheme).handle_async_request(pinned)
         except _FAILURES as error:
             raise _mapped(error) from None
-        return httpx.Response(response.status, headers=response.headers, stream=_Wire(response))
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Wire(response.stream, _FAILURES, _mapped)
+        )
 
     def _pool(self, scheme: str) -> httpcore.AsyncConnectionPool:
         if scheme not in self._pools:
@@ -104,34 +105,8 @@ class _Dialler(httpcore.AsyncNetworkBackend):
         return await dial(connect, judged(host), _UNANSWERED)
 
 
-class _Wire(httpx.AsyncByteStream):
-    """A response's body as it is on the wire. The reading may be broken off at any point."""
-
-    def __init__(self, response: httpcore.Response) -> None:
-        assert isinstance(response.stream, AsyncIterable)
-        self._response = response
-        self._pieces = aiter(response.stream)
-        self._is_begun = False
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        self._is_begun = True
-        try:
-            return await anext(self._pieces)
-        except _FAILURES as error:
-            raise _mapped(error) from None
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-        if not self._is_begun:
-            return
-        # The library's generators, one inside another, are left unfinished by whoever stops reading; asked again after
-        # the connection is closed, they end.
-        with anyio.CancelScope(shield=True), suppress(*_FAILURES):
-            async for _ in self._pieces:
-                pass
+class _Wire(Wire, httpx.AsyncByteStream):
+    """A response's body."""
 
 
 def _pinned(request: httpx.Request, target: Target, key: bytes) -> httpcore.Request:
