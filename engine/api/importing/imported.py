@@ -1,0 +1,66 @@
+"""What an import yields: actions and the credentials they need, as the row of an api_tool holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from engine.api.operation import Injection
+from events.errors import Refused
+
+__all__ = ("Imported", "Skipped", "Unimportable", "injection_json")
+
+
+class Unimportable(Refused):
+    """One operation cannot be imported; the text is the reason, without the operation's name."""
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """An operation that was not imported.
+
+    :ivar operation: method and path, as ``GET /users``; a path alone where all of it is left out
+    """
+
+    operation: str
+    reason: str
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """Actions read from a document or a command, with what they need.
+
+    :ivar base_url: of the document's first server; empty: it has none that can be called
+    :ivar actions: the configured operations by name, in the order of the document
+    :ivar requirements: the secrets the operations need, in the form of a tool's config requirements
+    :ivar security: where the secrets go, for the operations that say nothing else
+    :ivar skipped: what was not imported, with the reasons
+    :ivar secrets: values found where none belong; they are for the row's credentials, and in nothing else here
+    """
+
+    title: str = ""
+    version: str = ""
+    base_url: str = ""
+    actions: dict[str, dict[str, Any]]
+    requirements: dict[str, dict[str, Any]] = {}
+    security: tuple[Injection, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    secrets: dict[str, str] = {}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration of a row with these actions; it holds no secret."""
+        return {"security": [injection_json(injection) for injection in self.security], "actions": self.actions}
+
+    def __repr__(self) -> str:
+        left = f", {len(self.skipped)} skipped" if self.skipped else ""
+        return f"<Imported {self.title or 'untitled'}: {len(self.actions)} actions{left}>"
+
+    def __rich_repr__(self) -> list[str]:
+        """Show no more than ``repr`` does: there may be secrets inside."""
+        return [repr(self)]
+
+
+def injection_json(injection: Injection) -> dict[str, Any]:
+    """Return the JSON form of an injection, with what it says only."""
+    stated = {"secret": injection.secret, "in": injection.place, "name": injection.name, "prefix": injection.prefix}
+    return {key: item for key, item in stated.items() if item}
