@@ -1,6 +1,7 @@
 """Imports: OpenAPI documents and curl commands become the actions of an api_tool."""
 
+from engine.api.importing.curl import import_curl
 from engine.api.importing.imported import Imported, Skipped
 from engine.api.importing.openapi import import_openapi
 
-__all__ = ("Imported", "Skipped", "import_openapi")
+__all__ = ("Imported", "Skipped", "import_curl", "import_openapi")

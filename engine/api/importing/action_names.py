@@ -1,4 +1,7 @@
-"""Names of imported actions: distinct, legal everywhere, and the same in whatever order the document lists them."""
+"""Names of imported actions: distinct, legal everywhere, the same in whatever order a document lists them.
+
+And what an action is taken to do, by its method.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ("Call", "action_names")
+__all__ = ("Call", "action_names", "what_it_does")
 
+_READING = ("GET", "HEAD")
+_REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")
 _LIMIT = 64
 _DIGITS = 7
 
@@ -27,6 +32,17 @@ class Call(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.method.upper()} {self.path}"
+
+
+def what_it_does(method: str) -> dict[str, bool | str]:
+    """Return an action's approval, effect and idempotence: what does more than read waits for a person's word."""
+    method = method.upper()
+    effect = "read" if method in _READING else "destroy" if method == "DELETE" else "write"
+    return {
+        "require_approval": method not in _READING,
+        "effect": effect,
+        "idempotent": method in _REPEATABLE,
+    }
 
 
 def action_names(calls: Iterable[Call]) -> list[str]:
@@ -55,7 +71,7 @@ def action_names(calls: Iterable[Call]) -> list[str]:
 
 
 def _wanted(call: Call) -> str:
-    return _clean(call.operation_id) or _clean(f"{call.method.lower()}_{call.path}") or "call"
+    return _clean(call.operation_id) or _clean(f"{call.method.lower()}_{call.path.strip('/')}") or "call"
 
 
 def _clean(name: str) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from engine.api.operation import Injection
+from engine.api.operation import Injection, Operation
+from engine.parameters import declared_parameters
 from events.errors import Refused
 
-__all__ = ("Imported", "Skipped", "Unimportable", "injection_json")
+__all__ = ("Imported", "Skipped", "Unimportable", "check_action", "injection_json")
 
 
 class Unimportable(Refused):
@@ -55,12 +57,29 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
         left = f", {len(self.skipped)} skipped" if self.skipped else ""
         return f"<Imported {self.title or 'untitled'}: {len(self.actions)} actions{left}>"
 
-    def __rich_repr__(self) -> list[str]:
-        """Show no more than ``repr`` does: there may be secrets inside."""
-        return [repr(self)]
+    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]
+        """Yield what ``repr`` shows: there may be secrets inside."""
+        yield "title", self.title
+        yield "actions", len(self.actions)
+        yield "skipped", len(self.skipped)
 
 
 def injection_json(injection: Injection) -> dict[str, Any]:
     """Return the JSON form of an injection, with what it says only."""
     stated = {"secret": injection.secret, "in": injection.place, "name": injection.name, "prefix": injection.prefix}
     return {key: item for key, item in stated.items() if item}
+
+
+def check_action(definition: dict[str, Any], security: Iterable[Injection]) -> None:
+    """Make sure that an action can be carried out as it stands, and its arguments checked.
+
+    :raises Refused: if not, with the reason
+    """
+    import jsonschema_rs
+
+    Operation.of({**definition, "security": [injection_json(each) for each in security]})
+    schema = declared_parameters(definition, presets={}, pinned={}, hidden=()).schema
+    try:
+        jsonschema_rs.validator_for(schema)
+    except ValueError as error:
+        raise Unimportable(f"its schema is not valid: {str(error).splitlines()[0][:200]}") from None

@@ -25,6 +25,7 @@ _COUNTS = (
     "minContains",
     "maxContains",
 )
+_ABOUT: tuple[str, ...] = ("title", "description")
 _TEXTS = ("format", "contentEncoding", "contentMediaType")
 _FLAGS = ("uniqueItems", "deprecated", "writeOnly")
 _KINDS = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
@@ -84,7 +85,7 @@ def plain_keywords(node: dict[str, Any]) -> dict[str, Any]:
 
 def described(node: dict[str, Any]) -> dict[str, Any]:
     """Return a node's title and description, shortened, as far as it has them."""
-    return {key: shortened(text) for key in ("title", "description") if isinstance(text := node.get(key), str) and text}
+    return {key: shortened(node[key]) for key in _ABOUT if isinstance(node.get(key), str) and node[key]}
 
 
 def shortened(text: str, limit: int = _TEXT_LIMIT) -> str:
@@ -106,7 +107,8 @@ def _bounds(node: dict[str, Any]) -> dict[str, Any]:
     for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if node.get(flag) is True and bound in found:
             found[flag] = found.pop(bound)
-    if _is_number(step := node.get("multipleOf")) and step > 0:
+    step: Any = node.get("multipleOf")
+    if _is_number(step) and step > 0:
         found["multipleOf"] = step
     return found
 

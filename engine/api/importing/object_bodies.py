@@ -13,6 +13,7 @@ from engine.api.importing.schemas import sent_properties
 __all__ = ("ObjectBody", "object_body")
 
 _MAX_DEPTH = 20
+_MAX_STEPS = 1000
 _BEYOND = frozenset(
     {"not", "if", "then", "else", "enum", "const", "patternProperties", "propertyNames", "dependentSchemas"}
     | {"dependentRequired", "unevaluatedProperties", "$dynamicRef"}
@@ -34,6 +35,7 @@ class ObjectBody(msgspec.Struct, frozen=True):
 
 
 class _Parts(msgspec.Struct):
+    steps: int = 0
     properties: dict[str, Any] = {}
     left_out: set[str] = set()
     required: dict[str, None] = {}
@@ -60,7 +62,8 @@ def object_body(node: Any, references: References, *, merge_choices: bool) -> Ob
 
 def _gather(node: Any, references: References, parts: _Parts, *, merge_choices: bool, depth: int) -> bool:
     node = references.followed(node)
-    if depth > _MAX_DEPTH or not isinstance(node, dict) or not _BEYOND.isdisjoint(node):
+    parts.steps += 1
+    if parts.steps > _MAX_STEPS or depth > _MAX_DEPTH or not isinstance(node, dict) or not _BEYOND.isdisjoint(node):
         return False
     kinds = kinds_of(node.get("type"))
     if (kinds and "object" not in kinds) or (depth == 0 and not kinds and not _combines(node)):
@@ -117,9 +120,10 @@ def _take_either(choices: list[Any], parts: _Parts) -> bool:
 def _merge(choices: list[Any], references: References, parts: _Parts, depth: int) -> bool:
     required: list[set[str]] = []
     for choice in choices:
-        one = _Parts()
+        one = _Parts(steps=parts.steps)
         if not _gather(choice, references, one, merge_choices=True, depth=depth + 1):
             return False
+        parts.steps = one.steps
         for name, each in one.properties.items():
             known = parts.properties.get(name)
             parts.properties[name] = each if known is None or known == each else {"anyOf": [known, each]}

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from engine.api.importing.action_names import Call, action_names
+from engine.api.importing.action_names import Call, action_names, what_it_does
 from engine.api.importing.argument_names import Argument, grouped, named
-from engine.api.importing.imported import Imported, Skipped, Unimportable, injection_json
+from engine.api.importing.imported import Imported, Skipped, Unimportable, check_action, injection_json
 from engine.api.importing.keywords import shortened
 from engine.api.importing.reading import Source, read_source
 from engine.api.importing.request_bodies import ReadBody, read_body
@@ -19,15 +19,12 @@ from engine.api.importing.schemas import Schemas
 from engine.api.importing.security import Security
 from engine.api.importing.servers import Servers
 from engine.api.importing.swagger import as_request, as_servers
-from engine.api.operation import Injection, Operation
-from engine.parameters import declared_parameters
+from engine.api.operation import Injection
 from events.errors import Refused
 
 __all__ = ("import_openapi",)
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_READING = ("get", "head")
-_REPEATABLE = ("get", "head", "put", "delete")
 _DESCRIPTION_LIMIT = 500
 
 
@@ -75,7 +72,7 @@ class _Import:
         for each, name in zip(found, action_names(one.call for one in found), strict=True):
             try:
                 definition, security = self._action(each)
-                _check(definition, security)
+                check_action(definition, security)
             except Refused as error:
                 self._skipped.append(Skipped(str(each.call), str(error)))
                 continue
@@ -106,9 +103,9 @@ class _Import:
                 continue
             for method in _METHODS:
                 if isinstance(operation := item.get(method), dict):
-                    operation_id = operation.get("operationId")
-                    call = Call(method, path, operation_id if isinstance(operation_id, str) else "")
-                    yield _Found(call, item, operation)
+                    yield _Found(Call(method, path, _text(operation.get("operationId"))), item, operation)
+                elif method in item:
+                    self._skipped.append(Skipped(str(Call(method, path)), "it is not an object"))
 
     def _action(self, found: _Found) -> tuple[dict[str, Any], tuple[Injection, ...]]:
         call, operation = found.call, found.operation
@@ -130,9 +127,7 @@ class _Import:
             "method": call.method.upper(),
             "description": _description(operation, found.path_item),
             "active": True,
-            "require_approval": call.method not in _READING,
-            "effect": _effect(call.method),
-            "idempotent": call.method in _REPEATABLE,
+            **what_it_does(call.method),
         }
         self._put(definition, named((*read.arguments, *body.arguments)), body)
         if security != self._default_security():
@@ -185,24 +180,6 @@ class _Import:
     def _common(self, used: list[tuple[Injection, ...]]) -> tuple[Injection, ...]:
         default = self._default_security()
         return default if default in used else ()
-
-
-def _check(definition: dict[str, Any], security: tuple[Injection, ...]) -> None:
-    """Make sure that the action can be carried out, and its arguments checked. :raises Refused: if not"""
-    import jsonschema_rs
-
-    Operation.of({**definition, "security": [injection_json(each) for each in security]})
-    schema = declared_parameters(definition, presets={}, pinned={}, hidden=()).schema
-    try:
-        jsonschema_rs.validator_for(schema)
-    except ValueError as error:
-        raise Unimportable(f"its schema is not valid: {shortened(str(error).splitlines()[0])}") from None
-
-
-def _effect(method: str) -> str:
-    if method in _READING:
-        return "read"
-    return "destroy" if method == "delete" else "write"
 
 
 def _description(operation: dict[str, Any], path_item: dict[str, Any]) -> str:

@@ -18,10 +18,15 @@ from engine.refusals import quoted
 __all__ = ("ReadBody", "chosen_type", "read_body")
 
 _WHOLE = "body"
-_FILE_PROPERTIES = {
-    "content": {"type": "string", "description": "The file, in base64."},
-    "filename": {"type": "string"},
-    "content_type": {"type": "string"},
+_FILE = {
+    "type": ["string", "object"],
+    "format": "binary",
+    "properties": {
+        "content": {"type": "string", "description": "The file, in base64."},
+        "filename": {"type": "string"},
+        "content_type": {"type": "string"},
+    },
+    "required": ["content"],
 }
 
 
@@ -42,7 +47,8 @@ class ReadBody(msgspec.Struct, frozen=True):
 
     :ivar content_type: None: application/json
     :ivar root: the outermost element of an XML body
-    :ivar conditions: what the arguments must fit besides, as keywords of an object's schema; names are the body's
+    :ivar dependent: names on the wire that must be given as soon as any part of the body is
+    :ivar either: lists of names on the wire, of which one list at least must be given whole
     """
 
     arguments: tuple[Argument, ...] = ()
@@ -67,7 +73,9 @@ def _rank(content_type: str) -> int:
         return 2 if media.name == FORM else 3
     if media.name == "text/plain":
         return 4
-    return 5 if media.is_xml else 6
+    if media.is_xml:
+        return 5
+    return 6 if media.name else 7
 
 
 def read_body(stated: Any, schemas: Schemas) -> ReadBody:
@@ -133,7 +141,8 @@ def _fields(
     parts: ObjectBody, encoding: dict[str, Any], media: MediaType, schemas: Schemas, *, is_required: bool
 ) -> Iterator[Argument]:
     for name, node in parts.properties.items():
-        written = schemas.written(node)
+        # What a form's field is shows at its top: a file, a list.
+        written = schemas.written(node if media.is_json else schemas.references.followed(node))
         rule = _rule(name, encoding)
         if media.name == MULTIPART:
             written, is_file = _as_file(written, rule)
@@ -177,8 +186,7 @@ def _as_file(written: Written, rule: dict[str, Any]) -> tuple[Written, bool]:
     if not is_file:
         return written, False
     about = " ".join(filter(None, [_said(item.get("description")), "A file: base64 text, or its parts."]))
-    file = {"type": ["string", "object"], "format": "binary", "description": shortened(about)}
-    file |= {"properties": _FILE_PROPERTIES, "required": ["content"]}
+    file = {**_FILE, "description": shortened(about)}
     return _changed(written, items=file) if is_list else msgspec.structs.replace(written, schema=file), True
 
 
@@ -188,8 +196,12 @@ def _changed(written: Written, **keywords: Any) -> Written:
 
 def _xml_name(node: Any) -> str | None:
     xml = node.get("xml") if isinstance(node, dict) else None
-    name = xml.get("name") if isinstance(xml, dict) else None
-    return name if isinstance(name, str) and name else None
+    if not isinstance(xml, dict):
+        return None
+    name = xml.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    return f"@{name}" if xml.get("attribute") is True else name
 
 
 def _root(node: Any, schemas: Schemas) -> str | None:

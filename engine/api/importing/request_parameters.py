@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from engine.api.headers import RESERVED
 from engine.api.importing.argument_names import Argument
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.keywords import shortened
@@ -18,27 +19,8 @@ from engine.refusals import quoted
 
 __all__ = ("Parameter", "ReadParameters", "merged_parameters", "read_parameters")
 
-_BARRED = frozenset(
-    {
-        "authorization",
-        "host",
-        "content-length",
-        "transfer-encoding",
-        "content-type",
-        "accept",
-        "accept-encoding",
-        "connection",
-        "cookie",
-        "expect",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "upgrade",
-    }
-)
-"""Headers that are never an argument (API-09): a credential's, the sender's own, or those that frame a message."""
+_BARRED = RESERVED | {"accept", "content-type"}
+"""Headers that are never an argument (API-09): those, and what the operation itself says."""
 
 _IDEMPOTENCY = frozenset({"idempotency-key", "x-idempotency-key"})
 _STYLES: dict[str, tuple[str, ...]] = {
@@ -114,6 +96,8 @@ def read_parameters(
         elif not _is_credential(parameter, security):
             arguments.append(_argument(parameter, schemas))
     declared = {each.name for each in arguments if each.where == "path"} | _filled(security)
+    # A variable in the template's query is filled by the query parameter of its name.
+    declared |= {each.name for each in arguments if f"{{{each.name}}}" in path.partition("?")[2]}
     for name in variables:
         if name not in declared:
             written = Written({"type": "string"})

@@ -237,7 +237,7 @@ def _with_null(written: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     if node.get("nullable") is not True and node.get("x-nullable") is not True:
         return written
     if not _COMBINED.isdisjoint(written):
-        about = {key: written[key] for key in ("title", "description") if key in written}
+        about = {key: item for key, item in written.items() if key in ("title", "description")}
         rest = {key: item for key, item in written.items() if key not in about}
         return {"anyOf": [rest, {"type": "null"}], **about}
     kinds = written.get("type")

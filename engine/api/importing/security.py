@@ -16,6 +16,7 @@ from engine.refusals import quoted
 
 __all__ = ("Security", "secret_name")
 
+_AUTHORIZATION = "authorization"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -30,14 +31,15 @@ class _Scheme(msgspec.Struct):
 class Security:
     """The security schemes of one document.
 
-    Of several alternatives the first counts that can be satisfied by secrets of a row; an empty one always can.
+    Of several alternatives the first counts that can be satisfied by secrets of a row; an empty one always can. Of
+    schemes within one that fill the same header, the first counts.
     """
 
     def __init__(self, schemes: Any, references: References) -> None:
         """Take the document's schemes by name; what is wrong with one matters only where it is used."""
         self._schemes: dict[str, Any] = schemes if isinstance(schemes, dict) else {}
         self._references = references
-        taken = {"username", "password"}
+        taken = {"username", "password", _AUTHORIZATION}
         self._secrets: dict[str, str] = {}
         for name in self._schemes:
             self._secrets[name] = secret = secret_name(name, taken)
@@ -79,17 +81,18 @@ class Security:
 
     def of_authorization_header(self) -> Injection:
         """Return the place of a credential that a document declares as a parameter, not as a scheme."""
-        self._about.setdefault("authorization", "The whole value of the Authorization header.")
-        return Injection(secret="authorization", place="header", name="Authorization")
+        self._about.setdefault(_AUTHORIZATION, "The whole value of the Authorization header.")
+        return Injection(secret=_AUTHORIZATION, place="header", name="Authorization")
 
     def _all_of(self, alternative: Any) -> tuple[Injection, ...]:
         if not isinstance(alternative, dict):
             raise Unimportable("its security requirement is not an object")
-        found = tuple(self._injection(name) for name in alternative)
-        headers = [each.header for each in found if each.header and each.place != "cookie"]
-        if len(set(headers)) < len(headers):
-            raise Unimportable("its security schemes all need the same header")
-        return found
+        kept: dict[tuple[str, str], Injection] = {}
+        for each in map(self._injection, alternative):
+            # Two that fill the same header cannot both be meant: such documents list alternatives as one.
+            place = ("header", each.header) if each.header and each.place != "cookie" else (each.place, each.name)
+            kept.setdefault(place, each)
+        return tuple(kept.values())
 
     def _injection(self, name: str) -> Injection:
         if name not in self._schemes:

@@ -42,7 +42,7 @@ class Servers:
     def chosen(self, *lists: Any) -> str:
         """Return the URL of the first server of the innermost list that can be called, without a slash at its end.
 
-        :param lists: innermost first; what is empty or no list says nothing
+        :param lists: innermost first; what is empty or no list says nothing, and a URL that is "/" is the base's
         :raises Unimportable: if none can be called, with what is wrong with the first
         """
         listed = next((each for each in lists if isinstance(each, list) and each), None)
@@ -66,6 +66,8 @@ class Servers:
         except msgspec.ValidationError as error:
             raise Unimportable(f"its server is not valid: {error}") from None
         url = _VARIABLE.sub(lambda found: _value(server, found[1]), server.url.strip())
+        if url in ("", "/") and self._base_url is not None:
+            return self._base_url.rstrip("/")
         if url.startswith("//"):
             url = f"{urlsplit(self._base_url or 'https:').scheme}:{url}"
         elif self._base_url is not None and not _has_scheme(url):

@@ -62,7 +62,7 @@ def _form(fields: list[dict[str, Any]], types: list[str]) -> dict[str, Any]:
 
 
 def _parameter(stated: dict[str, Any]) -> dict[str, Any]:
-    about = {key: stated[key] for key in ("name", "in", "description", "required") if key in stated}
+    about = {key: item for key, item in stated.items() if key in ("name", "in", "description", "required")}
     return {**about, "schema": _schema(stated), **_style(stated)}
 
 
