@@ -21,6 +21,7 @@ _KNOWN = frozenset(
     {"name", "description", "active", "require_approval", "effect", "idempotent", "timeout", "parameters", *GROUPS}
 )
 _AS_IT_IS = ActionSettings(name="any")
+_NO_ARGUMENTS = (ActionGroup("query_params", ()),)
 _SECRET_ENDS: tuple[str, ...] = (
     "secret",
     "password",
@@ -161,7 +162,7 @@ def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class
         parameters.presets,
         parameters.pinned,
         parameters.hidden,
-        parameters.groups,
+        parameters.groups or (_NO_ARGUMENTS if of_class.configured and _takes_nothing(metadata) else ()),
         _request(metadata) if of_class.configured else {},
         of_class.configured,
         _effect(metadata.get("effect"), of_class.effect),
@@ -172,6 +173,11 @@ def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class
         owner.active and metadata.get("active") is not False,
         of_class.synthesised,
     )
+
+
+def _takes_nothing(metadata: dict[str, Any]) -> bool:
+    """Tell whether a definition is a request without arguments."""
+    return "url" in metadata and metadata.keys().isdisjoint(GROUPS)
 
 
 def _request(metadata: dict[str, Any]) -> dict[str, Any]:

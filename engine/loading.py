@@ -76,7 +76,8 @@ class Instances:
         except CredentialsError as error:
             raise LoadFailure(str(error)) from error
         made = constructed(tool, row, user_id, self._services)
-        if tool.cacheable:
+        # A configured action's settings hold one call's values.
+        if tool.cacheable and not tool.actions_in_config:
             self._instances[key] = made
             if len(self._instances) > self._kept:
                 self._instances.popitem(last=False)

@@ -1,0 +1,94 @@
+"""Calling: from an operation and the values of one call to its result (docs/api_tool.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from engine.api.masking import Masker
+from engine.api.operation import Operation
+from engine.api.request import Arguments, OutgoingRequest, build
+from engine.api.response import failure, result_of
+from engine.api.sending import sent
+from engine.api.signing import Signed, secrets_of, signed
+from engine.contract import ToolResult
+from engine.net.client import SafeClient
+from engine.net.errors import DeadlineExceeded, NetError, Unreachable, UnsafeUserUrlError
+from engine.net.reply import Reply
+from engine.refusals import quoted
+from events.errors import Refused
+
+__all__ = ("Call", "called", "prepared")
+
+_AT_ONCE: Final = 1 << 18
+"""Bytes of a body that are decoded in the event loop."""
+
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_UNKNOWN: Final = "Whether the call had its effect is not known."
+_SETTINGS: Final = frozenset({*Operation.__struct_fields__, "query_params", "headers", "body", "actions"})
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call ready to be sent; its ``repr`` shows no secret."""
+
+    operation: Operation
+    request: OutgoingRequest
+    parts: Signed
+    masker: Masker
+
+    def __repr__(self) -> str:
+        return f"<Call {self.request!r}>"
+
+
+def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: str | None) -> Call:
+    """Return the call that a tool's request settings and the values of its body make.
+
+    :param config: an operation with the values of ``query_params`` and ``headers``, and ``auth_credentials``
+    :raises Refused: if it cannot be sent so; nothing has been sent, and no secret is shown
+    """
+    credentials = config.get("auth_credentials") or {}
+    for name in credentials:
+        if name in _SETTINGS:
+            raise Refused(f"The credential {quoted(name)} has the name of a setting: its owner must rename it.")
+    operation = Operation.of(dict(config))
+    arguments = Arguments(query_params=config.get("query_params") or {}, headers=config.get("headers") or {}, body=body)
+    request = build(operation, arguments, idempotency_key)
+    secrets = secrets_of(operation.security, credentials)
+    # All the row's secrets are looked for, not only those of this operation.
+    masker = Masker({name: item if isinstance(item, str) else str(item) for name, item in credentials.items()})
+    return Call(operation, request, signed(request, secrets), masker)
+
+
+async def called(client: SafeClient, call: Call, seconds: float) -> ToolResult:
+    """Send a call and return its result, whatever becomes of it.
+
+    :param seconds: for all attempts together
+    """
+    try:
+        reply = await sent(client, call.request, call.parts, seconds)
+    except NetError as error:
+        return failure(call.masker.text(_said(error, call.request.method, seconds)))
+    return await _result(reply, call)
+
+
+async def _result(reply: Reply, call: Call) -> ToolResult:
+    if len(reply.body) <= _AT_ONCE:
+        return result_of(reply, call.operation, call.masker)
+    return await anyio.to_thread.run_sync(
+        partial(result_of, reply, call.operation, call.masker), abandon_on_cancel=True
+    )
+
+
+def _said(error: NetError, method: str, seconds: float) -> str:
+    unknown = "" if method in _READING else f" {_UNKNOWN}"
+    if isinstance(error, UnsafeUserUrlError):
+        return f"URL validation error: {error}"
+    if isinstance(error, Unreachable):
+        return f"Connection error: {error}"
+    if isinstance(error, DeadlineExceeded):
+        return f"Request timeout ({seconds:.0f}s exceeded)" + (unknown and f".{unknown}")
+    return f"API call failed: {error}" + (unknown and f".{unknown}")

@@ -1,0 +1,75 @@
+"""``api_tool``: HTTP calls that a row's owner configures, each one an action (docs/api_tool.md)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from engine.contract import Tool, ToolContext
+
+__all__ = ("LONGEST", "ApiTool")
+
+LONGEST: Final = 90.0
+"""Seconds for a request with its retries."""
+
+_KEYS: Final = UUID("3f0c9a52-7d0b-5e0e-9a64-2b7a1e8f6c11")
+_SHARE: Final = 0.95
+"""Of the time a call has, what its request may take: the rest is for its result."""
+
+
+class ApiTool(Tool):
+    """Sends what the called action's configuration and the call's arguments make, and returns what comes back.
+
+    An instance is made for one call: its configuration is the action's, with the values of ``query_params`` and
+    ``headers`` in place of their schemas; the body's values are the action's arguments.
+    """
+
+    name = "api_tool"
+    display_name = "HTTP API"
+    description = "Call HTTP APIs: each operation of a configured API is an action."
+    actions_in_config = True
+    cacheable = False
+    timeout = 95.0
+
+    async def execute_action(self, _: str, context: ToolContext, /, **kwargs: Any) -> Any:
+        """Send the request and return ``{status_code, data, message}``; an error status is an error result."""
+        # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
+        from engine.api.calling import called, prepared
+        from engine.api.response import failure
+        from engine.net.client import safe_client
+        from events.errors import Refused
+
+        try:
+            call = prepared(self.config, kwargs, self._idempotency_key(context))
+        except Refused as error:
+            return failure(str(error))
+        context.annotate("http.request.method", call.request.method)
+        left = (context.deadline - datetime.now(UTC)).total_seconds()
+        result = await called(self.scope.services.shared(safe_client), call, min(LONGEST, left * _SHARE))
+        if (status := result.data["status_code"]) is not None:
+            context.annotate("http.response.status_code", status)
+        return result
+
+    def _idempotency_key(self, context: ToolContext) -> str:
+        # The journal's key is unique within a user, the API's within an account, which several users may share.
+        return str(uuid5(_KEYS, f"{context.user_id!r} {self.scope.tool_id!r} {context.idempotency_key}"))
+
+    def get_actions_metadata(self) -> list[dict[str, Any]]:
+        """Return nothing: the actions are the row's."""
+        return []
+
+    def get_config_requirements(self) -> dict[str, Any]:
+        """Return what a row must have; what its credentials are called is said by its operations."""
+        return {
+            "actions": {
+                "type": "object",
+                "required": True,
+                "description": "The operations by name; made by an import of an OpenAPI document or a curl command.",
+            },
+            "security": {
+                "type": "array",
+                "required": False,
+                "description": "Where the row's credentials go in a request: header, query, cookie, path.",
+            },
+        }

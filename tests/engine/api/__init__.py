@@ -1,0 +1,3 @@
+"""Tests of HTTP calls as actions."""
+
+__all__ = ()
