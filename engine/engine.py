@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from engine.call import ToolCall
+from engine.configured_rows import Rows
 from engine.context import CallContext
 from engine.contract import Tool
 from engine.guards import ResultGuard
@@ -44,12 +45,14 @@ class Engine:
 
     :ivar log: the journal's log
     :ivar rules: the operator's rules
+    :ivar rows: the tool rows that users keep in the journal
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.log: EventLog = runtime.log
         self.rules = Rules(runtime.log.store)
+        self.rows = Rows(runtime.log.store, runtime.toolsets.tools, is_given=runtime.toolsets.is_given)
         # Looked up once: an import statement costs each call half a microsecond.
         from engine.execution import execute
 

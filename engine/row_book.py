@@ -90,7 +90,7 @@ class RowBook:
         assert self._store is not None
         if not now and self._store.epoch:
             return self._store.epoch
-        from engine.rule_store import read_epoch
+        from engine.epoch import read_epoch
 
         return await read_epoch(self._store)
 

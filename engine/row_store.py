@@ -8,13 +8,14 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, or_, select
 
-from engine.rows import ActionSettings, ToolRow
+from engine.row_definition import RowDefinition
+from engine.rows import ToolRow
 from engine.schema import team_members, tool_optouts, tool_rows, tool_shares
 from events.errors import LogUnavailable, Refused
 from events.keys import tenant_column, tenant_of
 from events.store import Store
 
-__all__ = ("EVERYONE", "RowDefinition", "granted", "read_optouts", "read_rows", "read_vouched", "row_from")
+__all__ = ("COLUMNS", "EVERYONE", "granted", "read_optouts", "read_rows", "read_vouched", "row_from")
 
 EVERYONE: Final = "*"
 """The grantee of a row that is everyone's to use; no encoded tenant is spelt so."""
@@ -26,22 +27,6 @@ COLUMNS: Final = (
     tool_rows.c.definition,
     tool_rows.c.credentials,
 )
-
-
-class RowDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a row is kept as JSON: all but who owns it, its secrets and its version."""
-
-    name: str
-    label: str = ""
-    active: bool = True
-    config: dict[str, Any] = {}
-    actions: list[ActionSettings] | None = None
-    actions_metadata: list[dict[str, Any]] | None = None
-
-    @classmethod
-    def of(cls, row: ToolRow) -> RowDefinition:
-        """Return the definition of a row."""
-        return cls(**{name: getattr(row, name) for name in cls.__struct_fields__})
 
 
 async def read_rows(store: Store, user_id: str | None, ids: Collection[str] | None = None) -> list[ToolRow]:
@@ -69,17 +54,19 @@ async def read_optouts(store: Store, user_id: str | None) -> frozenset[str]:
     return frozenset(name for (name,) in await store.read(wanted))
 
 
-def granted(tenant: str) -> Select[Any]:
-    """Return the select of the ids of rows that others let a tenant use."""
+def granted(tenant: str, role: str | None = None) -> Select[Any]:
+    """Return the select of the ids of rows that others let a tenant use.
+
+    :param role: only those where it has this role
+    """
     teams = select(team_members.c.team).where(team_members.c.tenant == tenant)
     grant = tool_shares.c
-    return select(grant.row_id).where(
-        or_(
-            and_(grant.kind == "user", grant.grantee == tenant),
-            and_(grant.kind == "everyone", grant.grantee == EVERYONE),
-            and_(grant.kind == "team", grant.grantee.in_(teams)),
-        )
+    to_tenant = or_(
+        and_(grant.kind == "user", grant.grantee == tenant),
+        and_(grant.kind == "everyone", grant.grantee == EVERYONE),
+        and_(grant.kind == "team", grant.grantee.in_(teams)),
     )
+    return select(grant.row_id).where(to_tenant if role is None else and_(to_tenant, grant.role == role))
 
 
 def row_from(row_id: str, tenant: str, version: int, definition: str, credentials: str | None) -> ToolRow:

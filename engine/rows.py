@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from events.errors import Refused
+from events.keys import new_id
 
 __all__ = ("ActionSettings", "ToolRow")
 
@@ -60,6 +61,22 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
         name: object = self.name
         if not isinstance(name, str) or not name:
             raise Refused(f"tool row {self.id!r} needs the name of its tool")
+
+    @classmethod
+    def new(
+        cls,
+        name: str,
+        *,
+        config: dict[str, Any] | None = None,
+        label: str = "",
+        active: bool = True,
+        actions: list[ActionSettings] | None = None,
+    ) -> ToolRow:
+        """Return a row with a new id, to be stored by ``engine.rows.add``.
+
+        :param name: the tool's
+        """
+        return cls(id=new_id(), name=name, config=config or {}, label=label, active=active, actions=actions)
 
     def __repr__(self) -> str:
         owner = "nobody's" if self.user_id is None else f"{self.user_id}'s"

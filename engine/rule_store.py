@@ -13,15 +13,15 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
+from engine.epoch import raise_epoch
 from engine.rule import EVERYONE, Rule, RuleVersion
-from engine.schema import policy_epoch, policy_rules
+from engine.schema import policy_rules
 from events.errors import LogUnavailable, NotFound, Refused
 from events.keys import new_id
 from events.store import Store
 
 __all__ = (
     "insert_rule",
-    "read_epoch",
     "read_rules",
     "read_versions",
     "replace_rule",
@@ -30,12 +30,6 @@ __all__ = (
 
 _STEP: Final = 10
 _ROW = policy_rules.c
-
-
-async def read_epoch(store: Store) -> int:
-    """Return the epoch at this moment. :raises LogUnavailable: if the database cannot be read"""
-    rows = await store.read(select(policy_epoch.c.epoch))
-    return int(rows[0][0]) if rows else 0
 
 
 async def read_rules(store: Store, tenants: Sequence[str], now: datetime) -> list[Rule]:
@@ -65,7 +59,7 @@ def insert_rule(connection: Connection, tenant: str, rule: Rule, now: datetime, 
 
     :raises Refused: if there is, or was, another one of its id
     """
-    _raise_epoch(connection)
+    raise_epoch(connection)
     _retire(connection, (_ROW.tenant == tenant, _ROW.expires_at <= now), _ROW.expires_at, None)
     if rule.id:
         current = _current(connection, tenant, rule.id)
@@ -95,7 +89,7 @@ def replace_rule(
     :raises NotFound: if the tenant has no such rule
     :raises Refused: if the rule is at another version
     """
-    _raise_epoch(connection)
+    raise_epoch(connection)
     current = _current(connection, tenant, rule.id)
     if current is None:
         raise NotFound(f"there is no rule {rule.id!r}")
@@ -117,17 +111,12 @@ def replace_rule(
 
 def retire_rule(connection: Connection, tenant: str, rule_id: str, now: datetime, by: str | None) -> Rule:
     """Revoke a rule, and return it as it was. :raises NotFound: if the tenant has no such rule"""
-    _raise_epoch(connection)
+    raise_epoch(connection)
     current = _current(connection, tenant, rule_id)
     if current is None:
         raise NotFound(f"there is no rule {rule_id!r}")
     _retire(connection, (_ROW.tenant == tenant, _ROW.id == rule_id), now, by)
     return current
-
-
-def _raise_epoch(connection: Connection) -> None:
-    # First of all: its row's lock makes changes follow one another, so a reader of one epoch has seen all before it.
-    connection.execute(update(policy_epoch).values(epoch=policy_epoch.c.epoch + 1))
 
 
 def _holding(now: datetime) -> tuple[ColumnElement[bool], ...]:

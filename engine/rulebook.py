@@ -51,7 +51,7 @@ class Rulebook:
         :raises LogUnavailable: if the database cannot be read
         """
         if self._store.dialect != "null":
-            from engine.rule_store import read_epoch
+            from engine.epoch import read_epoch
 
             self._began = await read_epoch(self._store)
 
@@ -83,7 +83,7 @@ class Rulebook:
         """
         if self._store.dialect == "null":
             return NO_POLICY
-        from engine.rule_store import read_epoch
+        from engine.epoch import read_epoch
 
         return await self._as_of(await read_epoch(self._store), tenant_column(user_id))
 

@@ -21,6 +21,7 @@ from engine.discovery import ToolManager
 from engine.loading import constructed, reason_of
 from engine.opened_rows import has_credentials, opened, without_credentials
 from engine.row_book import NOTHING_STORED, RowBook, StoredRows, Wanted
+from engine.row_tools import RowTools
 from engine.rows import ToolRow
 from engine.services import Services
 from engine.toolset import Member, Toolset
@@ -55,6 +56,7 @@ class Toolsets:
     :param rows: the rows given in code, in order
     :param defaults: the synthesised rows that every turn without an agent has
     :param book: the rows that are stored in the journal
+    :ivar tools: asks the rows' tools
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Toolsets:
         self._services = services or Services()
         self._members: dict[tuple[str, int], _Asked] = {}
         self._known: dict[_Choice, Toolset] = {}
+        self.tools = RowTools(manager, self._services)
 
     async def resolve(self, context: CallContext, *, now: bool = False) -> Toolset:
         """Return the turn's toolset; a row whose tool is not there is left out and logged.
