@@ -73,12 +73,13 @@ def _form(operation: Operation, media: MediaType, declared: str, fields: Any, ar
 
 def _plain(operation: Operation, media: MediaType, declared: str, fields: Any) -> Body:
     """Write what is one text or one file: a value alone as it is, several as lines ``name: value``."""
-    single = next(iter(fields.values())) if isinstance(fields, dict) and len(fields) == 1 else fields
+    several = operation.body_whole is None and len(fields) > 1
+    single = fields if several or operation.body_whole is not None else next(iter(fields.values()))
     if media.is_bytes or (not media.is_text and operation.files):
         return Body(File.of(operation.body_whole or "body", single).content, declared)
     if not media.is_text and not isinstance(single, str):
         raise Refused(f"A body of type {media.name} must be one text.")
-    if isinstance(single, dict) and operation.body_whole is None:
+    if several:
         single = "\n".join([f"{name}: {text_of(item)}" for name, item in fields.items() if item is not None])
     text = text_of(single)
     if media.charset is None and not text.isascii():

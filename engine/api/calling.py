@@ -90,5 +90,5 @@ def _said(error: NetError, method: str, seconds: float) -> str:
     if isinstance(error, Unreachable):
         return f"Connection error: {error}"
     if isinstance(error, DeadlineExceeded):
-        return f"Request timeout ({seconds:.0f}s exceeded)" + (unknown and f".{unknown}")
+        return f"Request timeout ({seconds:.2g}s exceeded)" + (unknown and f".{unknown}")
     return f"API call failed: {error}" + (unknown and f".{unknown}")

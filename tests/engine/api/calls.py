@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engine.actions import resolve_actions
-from engine.api.calling import called, prepared
 from engine.api.operation import Operation
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.arguments import sort_arguments
-from engine.contract import ToolResult
+from engine.contract import Scope, ToolContext, ToolResult
 from engine.net.allow_list import AllowList
-from engine.net.client import SafeClient
 from engine.net.policy import NetPolicy
 from engine.request_settings import request_settings
 from engine.rows import ToolRow
+from engine.services import Services
 from engine.tools.api_tool import ApiTool
 from events.errors import Refused
 
-__all__ = ("LOCAL", "api_row", "built", "refused", "result_of_call", "with_values")
+__all__ = ("LOCAL", "api_row", "built", "context_of", "refused", "result_of_call", "with_values")
 
 LOCAL = NetPolicy(allow=AllowList(("127.0.0.1",)))
 """A policy under which the test's server may be reached."""
@@ -63,9 +63,42 @@ async def result_of_call(
 ) -> ToolResult:
     """Return what a call of an action at a server brings."""
     settings, body = with_values(definition, arguments or {})
-    call = prepared({**settings, "auth_credentials": credentials or {}}, body, "k")
-    client = SafeClient(policy)
+    services = Services(policy)
+    scope = Scope(user_id="u", owner="u", tool_id="t1", services=services)
+    tool = ApiTool({**settings, "auth_credentials": credentials or {}}, scope)
     try:
-        return await called(client, call, seconds)
+        result = await tool.execute_action("act", context_of(seconds), **body)
     finally:
-        await client.aclose()
+        await services.aclose()
+    assert isinstance(result, ToolResult)
+    return result
+
+
+def context_of(seconds: float) -> ToolContext:
+    """Return the context of a call that has so many seconds."""
+    return ToolContext(
+        user_id="u",
+        message_id="m",
+        call_id="c",
+        conversation_id=None,
+        run_id=None,
+        agent_id=None,
+        attachments=(),
+        idempotency_key="m:c",
+        deadline=datetime.now(UTC) + timedelta(seconds=seconds),
+        progress=lambda done, total, message: None,
+        store=NoStore(),
+    )
+
+
+class NoStore:
+    """A store that an api_tool never asks."""
+
+    tenant = "u"
+    tool_id = "t1"
+
+    async def read(self, statement: Any) -> list[Any]:
+        raise AssertionError("read")
+
+    async def write(self, *statements: Any) -> list[int]:
+        raise AssertionError("written")

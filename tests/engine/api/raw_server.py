@@ -30,11 +30,15 @@ class Received:
 
 
 class RawServer:
-    """Answers the first of ``answers`` and takes it off, the last again and again; one connection per request."""
+    """Answers the first of ``answers`` and takes it off, the last again and again; one connection per request.
+
+    With ``holds`` it leaves the connection open after its answer until the client ends it.
+    """
 
     def __init__(self) -> None:
         self.answers = [answer(b"{}")]
         self.received: list[Received] = []
+        self.holds = False
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self.origin = f"http://127.0.0.1:{self.port}"
@@ -73,7 +77,8 @@ class RawServer:
         chosen = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         connection.sendall(chosen)
         with suppress(OSError):
-            connection.shutdown(socket.SHUT_WR)
+            if not self.holds:
+                connection.shutdown(socket.SHUT_WR)
             connection.recv(1)
 
     def close(self) -> None:

@@ -49,7 +49,8 @@ async def test_case_api_05_a_path_parameter_stays_one_segment_on_the_wire() -> N
 
 def test_case_api_05_dots_and_nothing_are_refused() -> None:
     dock = path("https://h.example/v2/docks/{dock}/log", dock=TEXT)
-    for value in ("..", ".", "", None, [], {}):
+    values: list[Any] = ["..", ".", "", None, [], {}]
+    for value in values:
         assert '"dock"' in refused(dock, {"dock": value})
     assert '"dock"' in refused(dock, {})
     # Also where only several values, or a value and what stands beside it, make the segment.
