@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 
 from engine.services import Services
+from events.errors import Refused
 from events.types import Effect, ResultStatus
 
-__all__ = ("Attachment", "InputRequired", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
+__all__ = ("AskAgain", "Attachment", "InputRequired", "Scope", "Tool", "ToolContext", "ToolResult", "ToolStore")
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -33,6 +34,13 @@ class InputRequired(msgspec.Struct, frozen=True):
     reason: str = "its tool asks for input"
 
 
+class AskAgain(Refused):
+    """Raised by ``preview_decision``: what was approved, or shown to the model, is not what would run now.
+
+    A person must look at it, whatever is allowed otherwise; the text says why, to them.
+    """
+
+
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     """A file that came with the turn."""
 
@@ -49,12 +57,14 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     :ivar owner: whose row (and whose credentials) it is
     :ivar tool_id: the row's id
     :ivar services: what the engine's tools share; they are no part of what an instance is cached by
+    :ivar actions_metadata: what the row keeps of its tool's actions; None: nothing
     """
 
     user_id: str | None
     owner: str | None
     tool_id: str
     services: Services = msgspec.field(default_factory=Services)
+    actions_metadata: list[dict[str, Any]] | None = None
 
 
 class ToolStore(Protocol):
@@ -124,7 +134,8 @@ class Tool(ABC):
 
     A tool may have ``preview_decision(action_name, arguments)``, sync or async: asked at the moment of the call, with
     what the action would receive, it returns ``(needs_approval, denylisted)``, two booleans. Denylisted calls need a
-    person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that.
+    person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that;
+    raising ``AskAgain`` tells the person why.
     """
 
     name: ClassVar[str] = ""

@@ -128,7 +128,9 @@ def constructed(tool: type[Tool], row: ToolRow, user_id: str | None, services: S
     :raises LoadFailure: if its constructor fails
     """
     try:
-        return tool(row.config, Scope(user_id=user_id, owner=row.user_id, tool_id=row.id, services=services))
+        kept = row.actions_metadata
+        scope = Scope(user_id=user_id, owner=row.user_id, tool_id=row.id, services=services, actions_metadata=kept)
+        return tool(row.config, scope)
     except Exception as error:
         reason = reason_of(error, row.config)
         raise LoadFailure(f"tool {row.name!r} (row {row.id}) could not be loaded: {reason}") from error

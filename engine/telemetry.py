@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 from opentelemetry import context as contexts
-from opentelemetry import metrics, trace
+from opentelemetry import metrics, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -23,7 +23,7 @@ from engine.stuck import StuckCounts, StuckKind
 from events.transitions import kind_of
 from events.types import Denied, Executed, Failed, Paused, Proposed, ToolEvent
 
-__all__ = ("CallSpan", "Caller", "Telemetry")
+__all__ = ("CallSpan", "Caller", "Telemetry", "trace_meta")
 
 _SCOPE = "calljournal"
 _NOTHING: Final = nullcontext()
@@ -90,6 +90,13 @@ class CallSpan:
         if not self._ended:
             self._ended = True
             self._span.end()
+
+
+def trace_meta() -> dict[str, str]:
+    """Return the trace that is current, in the form in which a request carries it to another process."""
+    meta: dict[str, str] = {}
+    propagate.inject(meta)
+    return meta
 
 
 def _error_type(event: ToolEvent) -> str | None:

@@ -1,0 +1,90 @@
+"""A call from its arguments to the server's answer: in which session, and once more if it certainly was not run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from engine.contract import Scope
+from engine.mcp.auth import auth_for
+from engine.mcp.channel import NoAnswer
+from engine.mcp.definitions import Definition
+from engine.mcp.errors import McpError
+from engine.mcp.explaining import explained, is_over
+from engine.mcp.input_request import InputRequest
+from engine.mcp.server import Server
+from engine.mcp.session import Annotate, Session, ToolCallRequest
+from engine.mcp.sessions import Sessions, key_of
+
+__all__ = ("Client", "Progress")
+
+Progress = Callable[[float, float | None, str], None]
+"""Takes (done, total or None, message)."""
+
+T = TypeVar("T")
+
+_ROUNDS: Final = 5
+"""How often in one call a server may ask for what needs nobody."""
+
+
+class Client:
+    """What one row's tool has of its server.
+
+    :ivar key: what its sessions are kept by
+    """
+
+    def __init__(self, server: Server, config: dict[str, Any], scope: Scope) -> None:
+        self.server = server
+        self.key = key_of(server, scope)
+        self.sessions = scope.services.shared(Sessions)
+        self._authenticate = partial(auth_for, config, scope)
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.server!r}>"
+
+    async def definitions(self) -> dict[str, Definition]:
+        """Return the server's tools by name. :raises McpError: if it does not list them"""
+        return await self._in_session(Session.definitions)
+
+    async def call(self, request: ToolCallRequest, annotate: Annotate, progress: Progress | None) -> dict[str, Any]:
+        """Call a tool and return the server's result as it came; what needs nobody is answered on the way.
+
+        :param annotate: told of each request that is sent
+        :raises McpError: if there is no result
+        """
+        told = None if progress is None else partial(_tell, progress)
+        for _ in range(_ROUNDS):
+            raw = await self._in_session(partial(_called, request, annotate, told))
+            asks = InputRequest.of(raw)
+            if asks is None or asks.asked:
+                return raw
+            request = request.model_copy(update={"input_responses": asks.answered, "request_state": asks.state})
+        raise McpError("the MCP server goes on asking, and never comes to a result")
+
+    async def _in_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Do work in a session; where the server did not take it, its session being over, once more in a new one.
+
+        :raises McpError: if it comes to nothing
+        """
+        for last in (False, True):
+            async with self.sessions.session(self.key, self.server, self._authenticate) as session:
+                try:
+                    return await work(session)
+                except NoAnswer as error:
+                    over = is_over(error, self.server)
+                    if over:
+                        self.sessions.drop(self.key, session)
+                    if last or not over:
+                        raise explained(error, self.server) from error
+                except Exception as error:  # whatever kept the session from opening: it is put into words
+                    raise explained(error, self.server) from error
+        raise AssertionError
+
+
+async def _called(request: ToolCallRequest, annotate: Annotate, progress: Any, session: Session) -> dict[str, Any]:
+    return await session.call(request, annotate, progress)
+
+
+async def _tell(progress: Progress, done: float, total: float | None, text: str | None) -> None:
+    progress(done, total, text or "")

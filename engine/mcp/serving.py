@@ -1,0 +1,167 @@
+"""A row's tools on its server: listed, compared with what the row keeps, and called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+from pydantic import ValidationError
+
+from engine.contract import AskAgain, InputRequired, Scope, ToolContext, ToolResult
+from engine.mcp.blobs import Blobs
+from engine.mcp.calling import Client
+from engine.mcp.content import size_of, tool_result
+from engine.mcp.definitions import Definition, entries_of
+from engine.mcp.errors import McpError, RefusedByServer
+from engine.mcp.exchange import Exchange
+from engine.mcp.input_request import InputRequest, answers_to
+from engine.mcp.schema import OutputSchemas
+from engine.mcp.server import Server
+from engine.mcp.session import ToolCallRequest
+
+__all__ = ("ServerTools",)
+
+_COMPARED: Final = 5.0
+"""Seconds for asking a server what its tools are now, before a call."""
+
+_IN_A_THREAD: Final = 1 << 20
+"""Characters of base64 from which they are decoded beside the event loop."""
+
+
+class ServerTools:
+    """The tools of one row's server, for one user."""
+
+    def __init__(self, config: dict[str, Any], scope: Scope) -> None:
+        """Connect to nothing yet.
+
+        :raises InvalidServer: if the configuration names no server that can be reached
+        """
+        self.server = Server.of(config)
+        self._scope = scope
+        self._client = Client(self.server, config, scope)
+        self._schemas = OutputSchemas()
+        self._kept = {
+            each["name"]: each for each in scope.actions_metadata or () if isinstance(each.get("definition"), str)
+        }
+
+    def __repr__(self) -> str:
+        return f"<ServerTools {self.server!r}>"
+
+    async def actions(self) -> list[dict[str, Any]]:
+        """Return the server's tools as the metadata of actions. :raises McpError: if it does not list them"""
+        try:
+            with anyio.fail_after(self.server.timeout):
+                definitions = await self._client.definitions()
+        except TimeoutError:
+            raise McpError(f"the MCP server {self.server.address} lists no tools within its timeout") from None
+        self._client.sessions.tell(self._client.key, self._scope.tool_id, definitions)
+        return entries_of(definitions.values(), self.server.approval, self.server.timeout)
+
+    async def compare(self, name: str) -> None:
+        """Look whether a tool is what the row says it is; a server that does not tell now is found out by the call.
+
+        :raises AskAgain: if it is another
+        """
+        kept = self._digest(name)
+        if kept is None:
+            return
+        live: Definition | None = None
+        with anyio.move_on_after(_COMPARED):
+            try:
+                live = (await self._client.definitions()).get(name)
+            except McpError:
+                return
+        if live is not None and live.digest != kept:
+            raise AskAgain(
+                f"its MCP server has changed this tool since its owner last looked (was {kept[:12]}, is "
+                f"{live.digest[:12]}); refresh the row to take over what it is now"
+            )
+
+    def _digest(self, name: str) -> str | None:
+        if name in self._kept:
+            return str(self._kept[name]["definition"])
+        told = self._told(name)
+        return None if told is None else told.digest
+
+    def _told(self, name: str) -> Definition | None:
+        return self._client.sessions.told(self._client.key, self._scope.tool_id).get(name)
+
+    async def call(self, name: str, arguments: dict[str, Any], context: ToolContext, seconds: float) -> Any:
+        """Call a tool, or go on with a call that waited for an answer.
+
+        :param seconds: left until the call's deadline
+        :raises TimeoutError: if that, or the row's timeout, is over; it may have had its effect
+        """
+        request = ToolCallRequest(name=name, arguments=arguments)
+        if context.answer is not msgspec.UNSET:
+            answers = answers_to(context.request, context.answer)
+            if isinstance(answers, str):
+                return InputRequired(context.request, answers)
+            answered = _answered(request, answers)
+            if answered is None:
+                return InputRequired(context.request, "the answer is not in a form that the MCP server takes")
+            request = answered
+        annotate = partial(self._annotate, context)
+        try:
+            with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
+                raw = await self._client.call(request, annotate, context.progress)
+                asks = InputRequest.of(raw)
+        except McpError as error:
+            if isinstance(error, RefusedByServer):
+                context.annotate("rpc.response.status_code", str(error.code))
+            return ToolResult({"error": _sentence(error)}, status="error")
+        return await self._result(name, raw) if asks is None else asks.pause()
+
+    async def _result(self, name: str, raw: Mapping[str, Any]) -> ToolResult:
+        if size_of(raw) > _IN_A_THREAD:
+            result, blobs = await anyio.to_thread.run_sync(self._read, name, raw)
+        else:
+            result, blobs = self._read(name, raw)
+        kept = self._scope.services.shared(Blobs)
+        for digest, content in blobs:
+            kept.keep(self._scope.user_id, digest, content)
+        return result
+
+    def _read(self, name: str, raw: Mapping[str, Any]) -> tuple[ToolResult, list[tuple[str, bytes]]]:
+        blobs: list[tuple[str, bytes]] = []
+        problem = partial(self._schemas.problem, name, self._output(name))
+        return tool_result(raw, problem, lambda digest, content: blobs.append((digest, content))), blobs
+
+    def _output(self, name: str) -> dict[str, Any] | None:
+        if name in self._kept:
+            schema = self._kept[name].get("output_schema")
+            return schema if isinstance(schema, dict) else None
+        told = self._told(name)
+        return None if told is None else told.output
+
+    def _annotate(self, context: ToolContext, version: str, exchange: Exchange) -> None:
+        context.annotate("mcp.method.name", "tools/call")
+        context.annotate("mcp.protocol.version", version)
+        context.annotate("network.transport", "tcp")
+        context.annotate("server.address", self.server.host)
+        context.annotate("server.port", self.server.port)
+        if exchange.number is not None:
+            context.annotate("jsonrpc.request.id", str(exchange.number))
+        if exchange.session_id is not None:
+            context.annotate("mcp.session.id", exchange.session_id)
+
+
+def _answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallRequest | None:
+    try:
+        return ToolCallRequest(
+            name=request.name,
+            arguments=request.arguments,
+            input_responses=answers.answered,
+            request_state=answers.state,
+        )
+    except ValidationError:
+        return None
+
+
+def _sentence(error: McpError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,277 @@
+"""One session with one MCP server, owned by one task from its opening to its end; calls of any task may use it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import HEADER_MISMATCH
+
+from engine.mcp.channel import Channel, NoAnswer
+from engine.mcp.definitions import Definition
+from engine.mcp.exchange import Exchange, WatchedClient, in_exchange
+from engine.mcp.listing import list_all
+from engine.mcp.server import Server
+from engine.mcp.sse import sse_streams
+from engine.net.transport2 import PinnedTransport2, client_factory
+from engine.services import Services
+
+__all__ = ("Annotate", "Authenticate", "Session", "ToolCallRequest")
+
+_log = logging.getLogger("calljournal.mcp")
+_FAREWELL: Final = 2.0
+"""Seconds for telling the server that its session is over."""
+
+_FRESH: Final = 60.0
+"""Seconds after which a list of tools is asked for again, for not every server says when it has changed."""
+
+_DENIED: Final = (401, 403)
+
+Authenticate = Callable[[], Awaitable[httpx2.Auth | None]]
+"""Returns what authenticates the session's requests."""
+
+
+Annotate = Callable[[str, Exchange], None]
+"""Takes the protocol's version and what became of one request."""
+
+
+class ToolCallRequest(types.CallToolRequestParams):
+    """What is sent to call a tool; see the protocol's ``tools/call``."""
+
+
+class Session:
+    """A session; :meth:`run` is its owner's, everything else anybody's.
+
+    :ivar version: the protocol that was agreed on
+    """
+
+    def __init__(self, server: Server, authenticate: Authenticate, services: Services, idle: float) -> None:
+        self.server = server
+        self.version = ""
+        self._authenticate = authenticate
+        self._services = services
+        self._idle = idle
+        self._opened = anyio.Event()
+        self._gone = anyio.Event()
+        self._closing = anyio.Event()
+        self._failure: Exception | None = None
+        self._mcp: ClientSession | None = None
+        self._channel: Channel | None = None
+        self._users = 0
+        self._last_used = 0.0
+        self._listing = anyio.Lock()
+        self._known: dict[str, Definition] = {}
+        self._known_at: float | None = None
+
+    def __repr__(self) -> str:
+        state = "gone" if self._gone.is_set() else f"open, {self._users} calls" if self._opened.is_set() else "opening"
+        return f"<Session {self.server!r} {state}>"
+
+    @property
+    def usable(self) -> bool:
+        """Whether a call may still begin in it."""
+        lost = self._channel is not None and self._channel.closed
+        return not (self._closing.is_set() or self._gone.is_set() or lost)
+
+    def close(self) -> None:
+        """Let no more calls begin; the session ends when its owner notices."""
+        self._closing.set()
+
+    async def ended(self) -> None:
+        """Wait until nothing of it is left."""
+        await self._gone.wait()
+
+    @property
+    def idle_since(self) -> float:
+        """When it was used last, by the event loop's clock; infinite while it is in use."""
+        return float("inf") if self._users or not self._opened.is_set() else self._last_used
+
+    async def run(self) -> None:
+        """Open the session, keep it until nobody has used it for its idle time or it is closed, and end it."""
+        with in_exchange(None):
+            try:
+                await self._live()
+            except Exception as error:  # whatever ends it: who waits for it is told, and the engine lives on
+                self._failure = error
+                _log.info("the session with %s ended: %s", self.server.address, type(error).__name__)
+            finally:
+                self._closing.set()
+                self._opened.set()
+                self._gone.set()
+
+    async def _live(self) -> None:
+        auth = await self._authenticate()
+        with anyio.CancelScope() as whole:
+            async with self._client(auth) as client, self._streams(client) as (read, write):
+                channel = self._channel = Channel(read, write)
+                async with ClientSession(dispatcher=channel, **self._callbacks()) as session:
+                    await self._negotiate(session)
+                    self._mcp = session
+                    self._last_used = anyio.current_time()
+                    self._opened.set()
+                    await self._until_unused(channel)
+                    self._closing.set()
+                # Nobody waits any longer for what the server does with the farewell.
+                whole.deadline = anyio.current_time() + _FAREWELL
+
+    def _client(self, auth: httpx2.Auth | None) -> WatchedClient:
+        services = self._services
+        # Made for what it does to the library's log: no URL's query is written to it.
+        client_factory(services.net, services.resolver, services.tls)
+        return WatchedClient(
+            transport=PinnedTransport2(services.net, services.resolver, services.tls),
+            headers={"User-Agent": services.net.user_agent, **dict(self.server.headers)},
+            timeout=httpx2.Timeout(30.0, connect=services.net.connect, read=None),
+            auth=auth,
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    @asynccontextmanager
+    async def _streams(self, client: WatchedClient) -> AsyncGenerator[tuple[Any, Any], None]:
+        largest = self._services.net.largest
+        if self.server.transport == "sse":
+            async with sse_streams(self.server.url, client, largest) as pair:
+                yield pair
+        else:
+            async with streamable_http_client(self.server.url, http_client=client, max_sse_event_size=largest) as both:
+                yield both
+
+    def _callbacks(self) -> dict[str, Any]:
+        return {
+            "elicitation_callback": _declined,
+            "list_roots_callback": _no_roots,
+            "message_handler": self._told,
+            "client_info": types.Implementation(name="calljournal", version="0.1"),
+        }
+
+    async def _told(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._known_at = None
+
+    async def _negotiate(self, session: ClientSession) -> None:
+        if self.server.transport == "sse" or not await self._discovered(session):
+            await session.initialize()
+        self.version = session.protocol_version or ""
+
+    async def _discovered(self, session: ClientSession) -> bool:
+        """Agree on the newest protocol; False: the server does not know of it."""
+        exchange = Exchange()
+        try:
+            with in_exchange(exchange):
+                await session.discover()
+        except NoAnswer as error:
+            if error.exchange.error is not None or error.exchange.status in _DENIED:
+                raise
+            return False
+        except (MCPError, RuntimeError, ValueError):
+            return False
+        return True
+
+    async def _until_unused(self, channel: Channel) -> None:
+        async with anyio.create_task_group() as waiting:
+            for event in (self._closing, channel.ended):
+                waiting.start_soon(_cancel_after, event, waiting.cancel_scope)
+            while (left := self._left()) > 0:  # noqa: ASYNC110 - what is left changes with every use
+                await anyio.sleep(left)
+            waiting.cancel_scope.cancel()
+
+    def _left(self) -> float:
+        """Return the seconds until it has been idle for long enough, if nobody uses it meanwhile."""
+        return self._idle if self._users else self._last_used + self._idle - anyio.current_time()
+
+    @asynccontextmanager
+    async def used(self) -> AsyncGenerator[ClientSession, None]:
+        """Use the session once it is open; meanwhile it does not end for want of use.
+
+        :raises Exception: what kept it from opening
+        """
+        self._users += 1
+        try:
+            await self._opened.wait()
+            if self._mcp is None:
+                raise self._failure or EOFError()
+            yield self._mcp
+        finally:
+            self._users -= 1
+            self._last_used = anyio.current_time()
+
+    async def call(self, request: ToolCallRequest, annotate: Annotate, progress: Any = None) -> dict[str, Any]:
+        """Call a tool and return the result as it came.
+
+        :param annotate: told of each request, once it has ended
+        :raises NoAnswer: if there is none, or it is an error
+        """
+        async with self.used() as session:
+            try:
+                return await self._called(session, request, annotate, progress)
+            except NoAnswer as error:
+                if error.code != HEADER_MISMATCH:
+                    raise
+            # The server wants headers that only its list of tools tells; it has not run anything.
+            self._known_at = None
+            await self.definitions()
+            return await self._called(session, request, annotate, progress)
+
+    async def _called(
+        self, session: ClientSession, request: ToolCallRequest, annotate: Annotate, progress: Any
+    ) -> dict[str, Any]:
+        exchange = Exchange()
+        try:
+            with in_exchange(exchange):
+                await session.send_request(
+                    types.CallToolRequest(params=request), types.CallToolResult, progress_callback=progress
+                )
+        finally:
+            annotate(self.version, exchange)
+        return exchange.result or {}
+
+    async def definitions(self) -> dict[str, Definition]:
+        """Return the server's tools by name, at most a minute old, and anew where it said that they have changed.
+
+        :raises NoAnswer: if it does not list them
+        """
+        async with self.used() as session, self._listing:
+            known_at = self._known_at
+            if known_at is None or anyio.current_time() > known_at + _FRESH:
+                self._known_at = anyio.current_time()
+                try:
+                    self._known = await list_all(lambda cursor: _page(session, cursor), self.server.address)
+                except BaseException:
+                    self._known_at = None
+                    raise
+            return self._known
+
+
+async def _page(session: ClientSession, cursor: str | None) -> Any:
+    exchange = Exchange()
+    try:
+        with in_exchange(exchange):
+            await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+    except ValueError:
+        # One entry is not as it should be: the others are used all the same.
+        if exchange.result is None:
+            raise
+    return exchange.result
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
+
+
+async def _declined(_: ClientRequestContext, __: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer a server that asks while a call runs: nobody can be waited for then."""
+    return types.ElicitResult(action="decline")
+
+
+async def _no_roots(_: ClientRequestContext) -> types.ListRootsResult:
+    return types.ListRootsResult(roots=[])

@@ -1,0 +1,101 @@
+"""``mcp_tool``: the tools of a remote MCP server as actions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.contract import Scope, Tool, ToolContext
+
+__all__ = ("MCPTool",)
+
+
+class MCPTool(Tool):
+    """Speaks streamable HTTP or SSE with the server its row names; never starts a program.
+
+    What its row keeps of the server's tools is what the model sees and a person approves. Where the server says
+    something else of a tool by now, each call of it asks again, until the row's owner has looked at it.
+    """
+
+    name = "mcp_tool"
+    display_name = "MCP server"
+    description = "Use the tools of a remote MCP server."
+    timeout = 300.0
+
+    def __init__(self, config: dict[str, Any], scope: Scope) -> None:
+        super().__init__(config, scope)
+        self._work: Any = None
+
+    @property
+    def _server(self) -> Any:
+        """The tool's side of its server; made late, for what speaks MCP takes half a second to load."""
+        if self._work is None:
+            from engine.mcp.serving import ServerTools
+
+            self._work = ServerTools(self.config, self.scope)
+        return self._work
+
+    async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
+        """Call the server's tool with exactly these arguments; what it refuses or cannot do is an error result.
+
+        Cancelled or out of time, the server is told, and the connection given up.
+
+        :raises TimeoutError: if it takes longer than the row allows; it may have had its effect
+        """
+        left = (context.deadline - datetime.now(UTC)).total_seconds()
+        return await self._server.call(action_name, kwargs, context, left)
+
+    async def get_actions_metadata(self) -> list[dict[str, Any]]:
+        """Ask the server for its tools, and return them whole.
+
+        :raises McpError: if it does not tell
+        """
+        entries: list[dict[str, Any]] = await self._server.actions()
+        return entries
+
+    async def preview_decision(self, action_name: str, _: dict[str, Any], /) -> tuple[bool, bool]:
+        """Ask again where the server's tool is another than the row says.
+
+        :raises AskAgain: if it is
+        """
+        await self._server.compare(action_name)
+        return False, False
+
+    def get_config_requirements(self) -> dict[str, Any]:
+        """Return what a row needs: the server's URL, and how to authenticate."""
+        return {
+            "server_url": {"type": "string", "required": True, "label": "Server URL", "order": 1},
+            "auth_type": {
+                "type": "string",
+                "required": True,
+                "enum": ["none", "bearer", "oauth", "api_key", "basic"],
+                "default": "none",
+            },
+            "api_key": _secret("api_key"),
+            "api_key_header": {
+                "type": "string",
+                "default": "X-API-Key",
+                "depends_on": {"auth_type": "api_key"},
+            },
+            "bearer_token": _secret("bearer"),
+            "username": _secret("basic"),
+            "password": _secret("basic"),
+            "oauth_scopes": {
+                "type": "string",
+                "description": "Scopes to ask for, between commas or spaces.",
+                "depends_on": {"auth_type": "oauth"},
+            },
+            "timeout": {"type": "number", "minimum": 1, "maximum": 300, "default": 30, "description": "Seconds."},
+            "transport_type": {"type": "string", "enum": ["auto", "http", "sse"], "default": "auto"},
+            "headers": {"type": "object", "description": "Headers sent with every request."},
+            "approval": {
+                "type": "string",
+                "enum": ["annotations", "always", "never"],
+                "default": "annotations",
+                "description": "Which actions need a person: all that are not said to be read-only, all, or none.",
+            },
+        }
+
+
+def _secret(auth_type: str) -> dict[str, Any]:
+    return {"type": "string", "secret": True, "required": True, "depends_on": {"auth_type": auth_type}}
