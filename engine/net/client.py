@@ -17,6 +17,7 @@ from engine.net.policy import NetPolicy
 from engine.net.reply import Answer, Reply
 from engine.net.resolver import Resolver
 from engine.net.transport import PinnedTransport
+from engine.net.wire import Wire
 from engine.services import Services
 
 __all__ = ("SafeClient", "safe_client")
@@ -104,9 +105,8 @@ class SafeClient:
         first = Outgoing.of(method, url, headers, content, self._policy.user_agent)
         seconds = min(self._policy.deadline, self._policy.deadline if deadline is None else deadline)
         at_most = min(self._policy.largest, self._policy.largest if largest is None else largest)
-        withheld = frozenset(map(str.lower, secret_headers))
         with anyio.move_on_after(seconds) as scope:
-            response, last = await self._arrived(first, follow=follow, withheld=withheld)
+            response, last = await self._arrived(first, secret_headers if follow else None)
             try:
                 yield _answered(response, last, at_most)
             finally:
@@ -115,12 +115,15 @@ class SafeClient:
             raise DeadlineExceeded(f"it took longer than {seconds:g} s")
 
     async def _arrived(
-        self, request: Outgoing, *, follow: bool, withheld: frozenset[str]
+        self, request: Outgoing, secret_headers: frozenset[str] | None
     ) -> tuple[httpx.Response, Outgoing]:
-        """Return the response that is no redirect (or is not to be followed), and what it responds to."""
+        """Return the response that is no redirect, and what it responds to.
+
+        :param secret_headers: None: a redirect is not followed either
+        """
         while True:
             response = await self._sent(request)
-            if not follow or not is_redirect(response.status_code):
+            if secret_headers is None or not is_redirect(response.status_code):
                 return response, request
             location = response.headers.get("location")
             await _let_go(response)
@@ -128,14 +131,14 @@ class SafeClient:
                 raise BadResponse("it responded with a redirect but no target location")
             if request.hops == self._policy.redirects:
                 raise TooManyRedirects(f"it redirects more than {self._policy.redirects} times")
-            request = request.redirected(response.status_code, location, withheld)
+            request = request.redirected(response.status_code, location, secret_headers)
 
     async def _sent(self, request: Outgoing) -> httpx.Response:
         try:
             built = httpx.Request(
                 request.method,
                 request.url,
-                headers=request.headers,
+                headers=httpx.Headers(request.headers, encoding="latin-1"),
                 content=request.content,
                 extensions={"timeout": self._timeouts, "redirected": request.hops > 0},
             )
@@ -146,35 +149,18 @@ class SafeClient:
         except (httpx.LocalProtocolError, UnicodeEncodeError):
             raise NetError("the request holds characters that HTTP does not allow") from None
         except httpx.TransportError as error:
-            raise BadResponse(f"the response broke off: {error}") from None
+            raise _broken_off(error) from None
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._transport.aclose()
 
 
-class _Pieces:
-    """A body's pieces as they are on the wire, with errors of ours."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        self._pieces = aiter(response.stream)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        try:
-            return await anext(self._pieces)
-        except httpx.TransportError as error:
-            raise BadResponse(f"the response broke off: {error}") from None
-
-
 def _answered(response: httpx.Response, request: Outgoing, largest: int) -> Answer:
     is_error = response.status_code >= 400
     has_body = request.method != "HEAD" and response.status_code not in _BODILESS
     body = Body(
-        _Pieces(response),
+        _pieces(response),
         response.headers.get("content-encoding", ""),
         min(largest, _ERROR_BODY) if is_error else largest,
         declared=response.headers.get("content-length", "") if has_body else "",
@@ -183,11 +169,19 @@ def _answered(response: httpx.Response, request: Outgoing, largest: int) -> Answ
     return Answer(str(request.url), response.status_code, tuple(response.headers.multi_items()), body, request.hops)
 
 
+def _pieces(response: httpx.Response) -> Wire:
+    return Wire(response.stream, (httpx.TransportError,), _broken_off)
+
+
+def _broken_off(error: Exception) -> BadResponse:
+    return BadResponse(f"the response broke off: {error}")
+
+
 async def _let_go(response: httpx.Response) -> None:
     """Part with a response; where its body is empty, its connection stays warm."""
     try:
         if response.headers.get("content-length") == "0":
-            async for _ in _Pieces(response):
+            async for _ in _pieces(response):
                 pass
     finally:
         await response.aclose()

@@ -20,8 +20,10 @@ _SAID: Final = (
 
 def said_of(error: Exception) -> str:
     """Return a text of our own for an error of httpcore, or of one of its kin."""
-    if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+    # The library cuts the chain off on its way out; what it caught is still the context.
+    reason = error.__cause__ or error.__context__
+    if isinstance(reason, ssl.SSLCertVerificationError):
         return "its certificate is not trusted, or is another host's"
-    if isinstance(error.__cause__, ssl.SSLError):
+    if isinstance(reason, ssl.SSLError):
         return "there is no TLS with it"
     return dict(_SAID).get(type(error).__name__, "the connection was lost")

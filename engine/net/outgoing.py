@@ -64,7 +64,6 @@ class Outgoing(msgspec.Struct, frozen=True):
         To another origin (scheme, host, port) go no credentials, neither the well-known ones nor those of
         ``secret_headers``, and no body: it may hold some.
 
-        :param secret_headers: in lower case
         :raises UnsafeUserUrlError: if the target is no URL
         :raises BadResponse: if the body would have to be sent to another origin
         """
@@ -76,7 +75,7 @@ class Outgoing(msgspec.Struct, frozen=True):
         if _origin(url) != _origin(self.url):
             if content:
                 raise BadResponse("it redirects a request with a body to another host, which is not followed")
-            withheld = _SECRET | secret_headers
+            withheld = _SECRET.union(map(str.lower, secret_headers))
             headers = tuple(each for each in headers if each[0].lower() not in withheld)
         return Outgoing(method, url, headers, content, self.hops + 1)
 

@@ -89,11 +89,17 @@ class Target(msgspec.Struct, frozen=True):
         found = (literal,) if literal is not None else await self._resolved(resolver)
         if policy.allow.covers(self.host, self.port, found):
             return found
-        if self.port not in policy.ports:
-            raise UnsafeUserUrlError("port", f"port {self.port} is not allowed")
         if not all(map(is_public, found)):
             raise self._unsafe("not_public")
+        if self.port not in policy.ports:
+            named = f"port {self.port}" if self.is_named else "the port it redirects to"
+            raise UnsafeUserUrlError("port", f"{named} is not allowed")
         return found
+
+    @property
+    def is_named(self) -> bool:
+        """Whether texts may name the host: no response did."""
+        return self.subject == self.host
 
     def _check_spelling(self, literal: Address | None, policy: NetPolicy) -> None:
         if "%" in self.host:
@@ -116,7 +122,7 @@ class Target(msgspec.Struct, frozen=True):
         except (OSError, ValueError):
             found = []
         if not found:
-            raise Unreachable(f"there is no host {self.host}" if self.subject == self.host else "there is no such host")
+            raise Unreachable(f"there is no host {self.host}" if self.is_named else "there is no such host")
         return _in_turns(found)
 
 

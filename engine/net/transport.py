@@ -16,6 +16,8 @@ import httpx
 from engine.net.authorities import public_authorities
 from engine.net.dialling import dial, judged, key_of
 from engine.net.failures import said_of
+from engine.net.field_lines import checked_fields
+from engine.net.logged import keep_secrets_out
 from engine.net.policy import NetPolicy
 from engine.net.resolver import Resolver, system_resolver
 from engine.net.target import Target
@@ -46,6 +48,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         self._policy = policy
         self._resolver = resolver or system_resolver
         self._tls = tls
+        keep_secrets_out("httpcore.http11")
         self._pools: dict[str, httpcore.AsyncConnectionPool] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -53,6 +56,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
         :raises UnsafeUserUrlError: if the policy forbids it
         :raises Unreachable: if there is no such host
+        :raises NetError: if a header is none that HTTP allows
         :raises httpx.TransportError: if no response comes; the text holds nothing of the request or the response
         """
         url, redirected = request.url, bool(request.extensions.get("redirected"))
@@ -111,12 +115,11 @@ class _Wire(Wire, httpx.AsyncByteStream):
 
 def _pinned(request: httpx.Request, target: Target, key: bytes) -> httpcore.Request:
     url = httpcore.URL(scheme=target.scheme.encode(), host=key, port=target.port, target=request.url.raw_path)
-    headers = [each for each in request.headers.raw if each[0].lower() != b"host"]
     assert isinstance(request.stream, httpx.AsyncByteStream)
     return httpcore.Request(
         request.method,
         url,
-        headers=[(b"Host", request.url.netloc), *headers],
+        headers=checked_fields(request.url.netloc, request.headers.raw),
         content=request.stream,
         extensions={**request.extensions, "sni_hostname": target.host},
     )

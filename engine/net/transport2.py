@@ -6,7 +6,6 @@ of events may go on for as long as its reader likes; MCP's client limits each ev
 
 from __future__ import annotations
 
-import logging
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterable
@@ -22,6 +21,8 @@ from engine.net.body import ACCEPTED, Body
 from engine.net.dialling import dial, judged, key_of
 from engine.net.errors import BadResponse, DeadlineExceeded, ResponseTooLarge
 from engine.net.failures import said_of
+from engine.net.field_lines import checked_fields
+from engine.net.logged import keep_secrets_out
 from engine.net.policy import NetPolicy
 from engine.net.resolver import Resolver, system_resolver
 from engine.net.target import Target
@@ -34,7 +35,6 @@ _WARM: Final = 20
 _UNANSWERED: Final = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
 _FAILURES: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
-_SET: Final = (b"host", b"accept-encoding")
 _Option: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 
 
@@ -58,8 +58,6 @@ def client_factory(
 
     MCP's own clients follow redirects within one origin themselves; each of them is checked as every request is.
     """
-    # The library writes each URL to its log, and a server's may carry a key.
-    logging.getLogger("httpx2").addFilter(_without_queries)
 
     def make(
         headers: dict[str, str] | None = None,
@@ -77,16 +75,6 @@ def client_factory(
         )
 
     return make
-
-
-def _without_queries(record: logging.LogRecord) -> bool:
-    if isinstance(record.args, tuple):
-        record.args = tuple(_bare(each) if isinstance(each, httpx2.URL) else each for each in record.args)
-    return True
-
-
-def _bare(url: httpx2.URL) -> httpx2.URL:
-    return url.copy_with(query=None, userinfo=b"")
 
 
 class _TooLarge(ResponseTooLarge, httpx2.StreamError):
@@ -117,6 +105,8 @@ class PinnedTransport2(httpx2.AsyncBaseTransport):
         self._policy = policy
         self._resolver = resolver or system_resolver
         self._tls = tls
+        # The client above writes each URL to its log, and a server's may carry a key.
+        keep_secrets_out("httpx2", "httpcore2.http11")
         self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -124,6 +114,7 @@ class PinnedTransport2(httpx2.AsyncBaseTransport):
 
         :raises UnsafeUserUrlError: if the policy forbids it
         :raises Unreachable: if there is no such host
+        :raises NetError: if a header is none that HTTP allows
         :raises DeadlineExceeded: if no response begins within the policy's deadline
         :raises httpx2.TransportError: if no response comes; the text holds nothing of the request or the response
         """
@@ -219,12 +210,12 @@ class _Limited(httpx2.AsyncByteStream):
 
 def _pinned(request: httpx2.Request, target: Target, key: bytes) -> httpcore2.Request:
     url = httpcore2.URL(scheme=target.scheme.encode(), host=key, port=target.port, target=request.url.raw_path)
-    headers = [each for each in request.headers.raw if each[0].lower() not in _SET]
+    headers = checked_fields(request.url.netloc, request.headers.raw, b"accept-encoding")
     assert isinstance(request.stream, httpx2.AsyncByteStream)
     return httpcore2.Request(
         request.method,
         url,
-        headers=[(b"Host", request.url.netloc), *headers, (b"Accept-Encoding", ACCEPTED.encode())],
+        headers=[*headers, (b"Accept-Encoding", ACCEPTED.encode())],
         content=request.stream,
         extensions={**request.extensions, "sni_hostname": target.host},
     )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Any, Final
 
 from engine.contract import Tool, ToolResult
+from engine.net.errors import NetError, ResponseTooLarge, UnsafeUserUrlError
+from engine.services import Services
 
 __all__ = ("ReadWebpage",)
 
+_ACCEPTED: Final = "text/html, text/*;q=0.9, application/xhtml+xml, application/json, application/xml;q=0.8"
+_MEGABYTE: Final = 1024 * 1024
+_LARGEST: Final = 10 * _MEGABYTE
+_DEADLINE: Final = 25.0
 _TEXTUAL = ("application/xhtml+xml", "application/xml", "application/json", "application/ld+json", "application/yaml")
 _BINARY = (
     b"%PDF-",
@@ -42,7 +48,7 @@ class ReadWebpage(Tool):
         url = kwargs.get("url")
         if not isinstance(url, str) or not url.strip():
             return _failure("Error: URL parameter is missing.")
-        return await _page(url.strip(), self.config.get("allow_hosts") or ())
+        return await _page(url.strip(), self.scope.services)
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the one action."""
@@ -60,34 +66,31 @@ class ReadWebpage(Tool):
         ]
 
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return the one setting, which may be absent."""
-        return {
-            "allow_hosts": {
-                "type": "array",
-                "required": False,
-                "description": "Hosts, addresses or networks (host:port too) that may be read although not public.",
-            }
-        }
+        """Return no settings."""
+        return {}
 
 
-async def _page(url: str, allow_hosts: Any) -> Any:
+async def _page(url: str, services: Services) -> Any:
     # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
     from anyio.to_thread import run_sync
 
-    from engine.addresses import AllowList
-    from engine.public_http import FetchError, FetchPolicy, TooLarge, UnsafeAddress, fetch
+    from engine.net.client import safe_client
 
+    client = services.shared(safe_client)
+    address = url if "://" in url else f"https://{url}"
+    shown, largest = url.partition("?")[0], min(_LARGEST, services.net.largest)
     try:
-        policy = FetchPolicy(allow=AllowList(tuple(map(str, allow_hosts))))
-        page = await fetch(url if "://" in url else f"https://{url}", policy)
-    except UnsafeAddress as error:
+        page = await client.request(
+            "GET", address, headers=(("Accept", _ACCEPTED),), follow=True, largest=largest, deadline=_DEADLINE
+        )
+    except UnsafeUserUrlError as error:
         return _failure(f"Error: URL validation failed - {error}")
-    except TooLarge:
-        return _failure("Error: The page is too large to read (over 10 MB).")
-    except (FetchError, ValueError) as error:
-        return _failure(f"Error fetching URL {url}: {error}")
+    except ResponseTooLarge:
+        return _failure(f"Error: The page is too large to read (over {largest // _MEGABYTE} MB).")
+    except NetError as error:
+        return _failure(f"Error fetching URL {shown}: {error}")
     if page.status >= 400:
-        return _failure(f"Error fetching URL {url}: HTTP status {page.status}")
+        return _failure(f"Error fetching URL {shown}: HTTP status {page.status}")
     if not _is_textual(page.content_type):
         return _failure(f"Error: URL returned content type '{page.content_type}', which is no text.")
     if _is_binary(page.body, page.charset):

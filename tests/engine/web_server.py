@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 __all__ = ("Asked", "Page", "WebServer", "endless", "raw", "redirect", "text", "web_server")
@@ -14,25 +15,37 @@ Page = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Asked:
-    """One request: its path and its headers in lower case."""
+    """One request: its method, its path, its headers (names in lower case), its body, the port that it came from."""
 
-    def __init__(self, path: str, headers: dict[str, str]) -> None:
+    def __init__(self, method: str, path: str, headers: dict[str, str], body: bytes, port: int) -> None:
+        self.method = method
         self.path = path
         self.headers = headers
+        self.body = body
+        self.port = port
 
 
 class WebServer(ThreadingHTTPServer):
-    """Serves ``pages``; a path that is not there is 404."""
+    """Serves ``pages``; a path that is not there is 404. With ``keeps_alive`` its connections outlive a response."""
 
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, pages: dict[str, Page], context: ssl.SSLContext | None) -> None:
+    def __init__(self, pages: dict[str, Page], context: ssl.SSLContext | None, *, keeps_alive: bool) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.pages = pages
+        self.protocol = "HTTP/1.1" if keeps_alive else "HTTP/1.0"
         self.asked: list[Asked] = []
+        self.connections: list[socket.socket] = []
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    def drop_connections(self) -> None:
+        """Close what is open to clients; on this machine they see it at once."""
+        while self.connections:
+            connection = self.connections.pop()
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     @property
     def port(self) -> int:
@@ -41,10 +54,20 @@ class WebServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, WebServer)
+        self.protocol_version = self.server.protocol
+        self.server.connections.append(self.connection)
+        try:
+            super().handle()
+        except (ConnectionResetError, ssl.SSLError):
+            self.close_connection = True
+
     def do_GET(self) -> None:
         assert isinstance(self.server, WebServer)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append(Asked(self.path, headers))
+        body = self.rfile.read(int(headers.get("content-length", "0")))
+        self.server.asked.append(Asked(self.command, self.path, headers, body, int(self.client_address[1])))
         page = self.server.pages.get(self.path)
         if page is None:
             self.send_error(404)
@@ -53,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
             page(self)
         except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             self.close_connection = True
+
+    do_POST = do_PUT = do_DELETE = do_HEAD = do_GET  # noqa: N815
 
     def log_message(
         self,
@@ -63,9 +88,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def web_server(pages: dict[str, Page], context: ssl.SSLContext | None = None) -> Iterator[WebServer]:
+def web_server(
+    pages: dict[str, Page], context: ssl.SSLContext | None = None, *, keeps_alive: bool = False
+) -> Iterator[WebServer]:
     """Run a server in a thread; it is gone when the block is left."""
-    server = WebServer(pages, context)
+    server = WebServer(pages, context, keeps_alive=keeps_alive)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
@@ -78,15 +105,15 @@ def web_server(pages: dict[str, Page], context: ssl.SSLContext | None = None) ->
 
 def text(body: str, content_type: str = "text/plain", **headers: str) -> Page:
     """A page of UTF-8; in the names of headers ``_`` stands for ``-``."""
-    return raw(body.encode(), content_type, **headers)
+    return raw(body.encode(), content_type, 200, **headers)
 
 
-def raw(body: bytes, content_type: str = "text/plain", **headers: str) -> Page:
+def raw(body: bytes, content_type: str = "text/plain", status: int = 200, **headers: str) -> Page:
     """A page of these bytes."""
 
     def page(request: BaseHTTPRequestHandler) -> None:
-        request.send_response(200)
-        for name, value in {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}.items():
+        request.send_response(status)
+        for name, value in {"Content_Type": content_type, "Content_Length": str(len(body)), **headers}.items():
             request.send_header(name.replace("_", "-"), value)
         request.end_headers()
         request.wfile.write(body)
@@ -108,11 +135,11 @@ def redirect(target: str | None, status: int = 302) -> Page:
     return page
 
 
-def endless(piece: bytes, **headers: str) -> Page:
+def endless(piece: bytes, status: int = 200, **headers: str) -> Page:
     """Sends the piece again and again, without saying how long it will be."""
 
     def page(request: BaseHTTPRequestHandler) -> None:
-        request.send_response(200)
+        request.send_response(status)
         for name, value in headers.items():
             request.send_header(name.replace("_", "-"), value)
         request.end_headers()

@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 
 from engine.contract import Scope, ToolResult
+from engine.services import Services
 from engine.tools.read_webpage import ReadWebpage
+from tests.engine.net.names import policy
 from tests.engine.web_server import Page, raw, redirect, text, web_server
 
 pytestmark = pytest.mark.anyio
 
 
-async def read(url: Any, *allow: str, action: str = "read_webpage") -> Any:
-    config = {"allow_hosts": list(allow)} if allow else {}
-    tool = ReadWebpage(config, Scope(user_id=None, owner=None, tool_id="t"))
-    return await tool.execute_action(action, url=url)
+async def read(url: Any, *allow: str, action: str = "read_webpage", **limits: int) -> Any:
+    services = Services(policy(*allow, **limits))
+    tool = ReadWebpage({}, Scope(user_id=None, owner=None, tool_id="t", services=services))
+    try:
+        return await tool.execute_action(action, url=url)
+    finally:
+        await services.aclose()
 
 
 async def read_page(page: Page) -> Any:
@@ -99,7 +104,7 @@ async def test_what_cannot_be_read_is_an_error_result(page: Page, said: str) -> 
         ("http://127.0.0.1:1/", "Error: URL validation failed - "),
         ("ftp://example.com/", "Error: URL validation failed - only http and https"),
         ("127.0.0.1:8080/x", "Error: URL validation failed - "),
-        ("http://nothing.invalid/", "Error fetching URL http://nothing.invalid/: there is no host nothing.invalid"),
+        ("http://nothing.invalid/?k=1", "Error fetching URL http://nothing.invalid/: there is no host nothing.invalid"),
     ],
 )
 async def test_what_is_no_public_page_is_an_error_result(url: Any, said: str) -> None:
@@ -112,13 +117,23 @@ async def test_a_status_of_error_is_an_error_result() -> None:
         assert failure(await read(url, "127.0.0.1")) == f"Error fetching URL {url}: HTTP status 404"
 
 
-async def test_an_unknown_action_and_a_wrong_setting_are_error_results() -> None:
+async def test_an_operator_may_allow_less() -> None:
+    with web_server({"/p": raw(b"x" * 1_048_577)}) as server:
+        result = await read(f"http://127.0.0.1:{server.port}/p", "127.0.0.1", largest=1_048_576)
+    assert failure(result) == "Error: The page is too large to read (over 1 MB)."
+
+
+async def test_a_rows_config_opens_nothing() -> None:
+    tool = ReadWebpage({"allow_hosts": ["127.0.0.1"]}, Scope(user_id=None, owner=None, tool_id="t"))
+    assert "URL validation failed" in failure(await tool.execute_action("read_webpage", url="http://127.0.0.1/"))
+
+
+async def test_an_unknown_action_is_an_error_result() -> None:
     assert "Unknown action 'fetch'" in failure(await read("http://example.com/", action="fetch"))
-    assert "allow list" in failure(await read("http://example.com/", "http://x/"))
 
 
 def test_what_it_says_of_itself() -> None:
     tool = ReadWebpage({}, Scope(user_id=None, owner=None, tool_id="t"))
     assert [action["name"] for action in tool.get_actions_metadata()] == ["read_webpage"]
-    assert not any(rule["required"] for rule in tool.get_config_requirements().values())
+    assert tool.get_config_requirements() == {}
     assert (tool.default_on, tool.effect, tool.idempotent, tool.timeout) == (True, "read", True, 30.0)
