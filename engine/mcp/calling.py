@@ -47,7 +47,9 @@ class Client:
         """Return the server's tools by name. :raises McpError: if it does not list them"""
         return await self._in_session(Session.definitions)
 
-    async def call(self, request: ToolCallRequest, annotate: Annotate, progress: Progress | None) -> dict[str, Any]:
+    async def result_of(
+        self, request: ToolCallRequest, annotate: Annotate, progress: Progress | None
+    ) -> dict[str, Any]:
         """Call a tool and return the server's result as it came; what needs nobody is answered on the way.
 
         :param annotate: told of each request that is sent
@@ -55,11 +57,11 @@ class Client:
         """
         told = None if progress is None else partial(_tell, progress)
         for _ in range(_ROUNDS):
-            raw = await self._in_session(partial(_called, request, annotate, told))
-            asks = InputRequest.of(raw)
-            if asks is None or asks.asked:
-                return raw
-            request = request.model_copy(update={"input_responses": asks.answered, "request_state": asks.state})
+            result = await self._in_session(partial(_called, request, annotate, told))
+            asks = InputRequest.of(result)
+            if asks is None or asks.request:
+                return result
+            request = request.model_copy(update={"input_responses": asks.answer, "request_state": asks.state})
         raise McpError("the MCP server goes on asking, and never comes to a result")
 
     async def _in_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
@@ -83,7 +85,7 @@ class Client:
 
 
 async def _called(request: ToolCallRequest, annotate: Annotate, progress: Any, session: Session) -> dict[str, Any]:
-    return await session.call(request, annotate, progress)
+    return await session.result_of(request, annotate, progress)
 
 
 async def _tell(progress: Progress, done: float, total: float | None, text: str | None) -> None:

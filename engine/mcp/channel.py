@@ -82,7 +82,7 @@ class Channel:
         return f"<Channel {len(self._waiting)} waiting{' closed' if self.closed else ''}>"
 
     async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+        self, method: str, parameters: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
         """Send a request and return its result; of a tool's call it is in the exchange, and here is an empty one.
 
@@ -99,7 +99,7 @@ class Channel:
         waiting = self._waiting[number] = _Waiting(options.get("on_progress"))
         try:
             with in_exchange(exchange):
-                outcome = await self._asked(_request(number, method, params, waiting), waiting, options)
+                outcome = await self._asked(_request(number, method, parameters, waiting), waiting, options)
         finally:
             del self._waiting[number]
             exchange.give_up()
@@ -140,11 +140,11 @@ class Channel:
     async def _cancelled(self, request: JSONRPCRequest, reason: str) -> None:
         await self.notify("notifications/cancelled", {"requestId": request.id, "reason": reason})
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+    async def notify(self, method: str, parameters: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Send a message that is not answered; a server that does not take it in time goes without."""
         if self.closed:
             return
-        body = {} if params is None else {"params": dict(params)}
+        body = {} if parameters is None else {"params": dict(parameters)}
         message = JSONRPCNotification(jsonrpc="2.0", method=method, **body)
         with in_exchange(Exchange(limit=_COURTESY)), suppress(*_LOST):
             await self._write.send(SessionMessage(message, _metadata(opts or {})))
@@ -226,8 +226,8 @@ class _Inbound:
         self.request_id = request_id
 
 
-def _request(number: int | str, method: str, params: Mapping[str, Any] | None, waiting: _Waiting) -> JSONRPCRequest:
-    body = dict(params or {})
+def _request(number: int | str, method: str, parameters: Mapping[str, Any] | None, waiting: _Waiting) -> JSONRPCRequest:
+    body = dict(parameters or {})
     meta = {**(body.get("_meta") or {}), **trace_meta()}
     if waiting.progress is not None:
         meta["progressToken"] = number

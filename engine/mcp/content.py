@@ -23,10 +23,10 @@ _LINKED: Final = (("uri", "uri"), ("name", "name"), ("title", "title"), ("descri
 _KIND: Final = 80
 
 
-def size_of(raw: Mapping[str, Any]) -> int:
+def size_of(result: Mapping[str, Any]) -> int:
     """Return about how much there is to decode, in characters."""
     total = 0
-    for block in _blocks(raw):
+    for block in _blocks(result):
         resource = block.get("resource") if isinstance(block, Mapping) else None
         for holder, key in ((block, "data"), (resource, "blob")):
             packed = holder.get(key) if isinstance(holder, Mapping) else None
@@ -34,26 +34,26 @@ def size_of(raw: Mapping[str, Any]) -> int:
     return total
 
 
-def tool_result(raw: Mapping[str, Any], problem: Callable[[Any], str | None], keep: Keep) -> ToolResult:
+def tool_result(result: Mapping[str, Any], problem: Callable[[Any], str | None], keep: Keep) -> ToolResult:
     """Return a ``tools/call`` result as the journal and the model get it.
 
     ``{"content": [...], "structured_content": ...}``; of a failed one ``{"error": its text, ...}``, never empty.
 
     :param problem: says what is wrong with structured content, by the tool's schema
     """
-    content = [_block(block, keep) for block in _blocks(raw)]
-    given = {"structured_content": raw["structuredContent"]} if raw.get("structuredContent") is not None else {}
-    if raw.get("isError"):
+    content = [_block(block, keep) for block in _blocks(result)]
+    given = {"structured_content": result["structuredContent"]} if result.get("structuredContent") is not None else {}
+    if result.get("isError"):
         return _failed(content, given)
-    wrong = problem(raw["structuredContent"]) if given else None
+    wrong = problem(result["structuredContent"]) if given else None
     if wrong is not None:
         text = f"The tool ran, but its structured result is not as its schema says: {wrong}"
         return ToolResult({"error": text, "content": content}, status="error")
     return ToolResult({"content": content, **given})
 
 
-def _blocks(raw: Mapping[str, Any]) -> list[Any]:
-    content = raw.get("content")
+def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    content = result.get("content")
     return content if isinstance(content, list) else []
 
 

@@ -21,24 +21,24 @@ _ACTIONS: Final = ("accept", "decline", "cancel")
 class InputRequest(msgspec.Struct, frozen=True):
     """What a server asks for.
 
-    :ivar asked: its questions to a person, by its own names for them
-    :ivar answered: those of its requests that need nobody
+    :ivar request: its questions to a person, by its own names for them
+    :ivar answer: the answers so far, to what needs nobody
     :ivar state: what it wants back, unread
     """
 
-    asked: dict[str, Any]
-    answered: dict[str, Any]
+    request: dict[str, Any]
+    answer: dict[str, Any]
     state: str | None
 
     @staticmethod
-    def of(raw: Mapping[str, Any]) -> InputRequest | None:
+    def of(result: Mapping[str, Any]) -> InputRequest | None:
         """Read a result; None: it asks for nothing.
 
         :raises McpError: if it asks for what is never given: the use of a model
         """
-        if raw.get("resultType") != "input_required":
+        if result.get("resultType") != "input_required":
             return None
-        requests, state = raw.get("inputRequests"), raw.get("requestState")
+        requests, state = result.get("inputRequests"), result.get("requestState")
         asked: dict[str, Any] = {}
         answered: dict[str, Any] = {}
         for name, request in requests.items() if isinstance(requests, Mapping) else ():
@@ -54,13 +54,13 @@ class InputRequest(msgspec.Struct, frozen=True):
 
     def pause(self, reason: str = "") -> InputRequired:
         """Return what makes the call wait for a person."""
-        request = {"input_requests": self.asked, "answered": self.answered, "request_state": self.state}
-        texts = [each["message"] for each in self.asked.values() if isinstance(each.get("message"), str)]
+        request = {"input_requests": self.request, "answered": self.answer, "request_state": self.state}
+        texts = [each["message"] for each in self.request.values() if isinstance(each.get("message"), str)]
         return InputRequired(request, reason or "; ".join(texts) or "the MCP server asks for input")
 
 
 def answers_to(request: Any, answer: Any) -> InputRequest | str:
-    """Return what goes back to the server (in ``answered``); a text says why the answer is none.
+    """Return what goes back to the server (in ``answer``); a text says why the answer is none.
 
     An answer is an object by the questions' names, each ``{"action": "accept" | "decline" | "cancel", "content": {…}}``
     or, accepted, just the content. Where there is one question, its name may be left out.

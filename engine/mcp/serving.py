@@ -15,7 +15,7 @@ from engine.contract import AskAgain, InputRequired, Scope, ToolContext, ToolRes
 from engine.mcp.blobs import Blobs
 from engine.mcp.calling import Client
 from engine.mcp.content import size_of, tool_result
-from engine.mcp.definitions import Definition, entries_of
+from engine.mcp.definitions import Definition, metadata_of
 from engine.mcp.errors import McpError, RefusedByServer
 from engine.mcp.exchange import Exchange
 from engine.mcp.input_request import InputRequest, answers_to
@@ -59,7 +59,7 @@ class ServerTools:
         except TimeoutError:
             raise McpError(f"the MCP server {self.server.address} lists no tools within its timeout") from None
         self._client.sessions.tell(self._client.key, self._scope.tool_id, definitions)
-        return entries_of(definitions.values(), self.server.approval, self.server.timeout)
+        return metadata_of(definitions.values(), self.server.approval, self.server.timeout)
 
     async def compare(self, name: str) -> None:
         """Look whether a tool is what the row says it is; a server that does not tell now is found out by the call.
@@ -108,35 +108,35 @@ class ServerTools:
         annotate = partial(self._annotate, context)
         try:
             with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
-                raw = await self._client.call(request, annotate, context.progress)
-                asks = InputRequest.of(raw)
+                result = await self._client.result_of(request, annotate, context.progress)
+                asks = InputRequest.of(result)
         except McpError as error:
             if isinstance(error, RefusedByServer):
                 context.annotate("rpc.response.status_code", str(error.code))
             return ToolResult({"error": _sentence(error)}, status="error")
-        return await self._result(name, raw) if asks is None else asks.pause()
+        return await self._result(name, result) if asks is None else asks.pause()
 
-    async def _result(self, name: str, raw: Mapping[str, Any]) -> ToolResult:
-        if size_of(raw) > _IN_A_THREAD:
-            result, blobs = await anyio.to_thread.run_sync(self._read, name, raw)
+    async def _result(self, name: str, result: Mapping[str, Any]) -> ToolResult:
+        if size_of(result) > _IN_A_THREAD:
+            made, blobs = await anyio.to_thread.run_sync(self._read, name, result)
         else:
-            result, blobs = self._read(name, raw)
+            made, blobs = self._read(name, result)
         kept = self._scope.services.shared(Blobs)
         for digest, content in blobs:
             kept.keep(self._scope.user_id, digest, content)
-        return result
+        return made
 
-    def _read(self, name: str, raw: Mapping[str, Any]) -> tuple[ToolResult, list[tuple[str, bytes]]]:
+    def _read(self, name: str, result: Mapping[str, Any]) -> tuple[ToolResult, list[tuple[str, bytes]]]:
         blobs: list[tuple[str, bytes]] = []
         problem = partial(self._schemas.problem, name, self._output(name))
-        return tool_result(raw, problem, lambda digest, content: blobs.append((digest, content))), blobs
+        return tool_result(result, problem, lambda digest, content: blobs.append((digest, content))), blobs
 
     def _output(self, name: str) -> dict[str, Any] | None:
         if name in self._kept:
             schema = self._kept[name].get("output_schema")
             return schema if isinstance(schema, dict) else None
         told = self._told(name)
-        return None if told is None else told.output
+        return None if told is None else told.output_schema
 
     def _annotate(self, context: ToolContext, version: str, exchange: Exchange) -> None:
         context.annotate("mcp.method.name", "tools/call")
@@ -155,7 +155,7 @@ def _answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallReques
         return ToolCallRequest(
             name=request.name,
             arguments=request.arguments,
-            input_responses=answers.answered,
+            input_responses=answers.answer,
             request_state=answers.state,
         )
     except ValidationError:

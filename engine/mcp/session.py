@@ -204,7 +204,7 @@ class Session:
             self._users -= 1
             self._last_used = anyio.current_time()
 
-    async def call(self, request: ToolCallRequest, annotate: Annotate, progress: Any = None) -> dict[str, Any]:
+    async def result_of(self, request: ToolCallRequest, annotate: Annotate, progress: Any = None) -> dict[str, Any]:
         """Call a tool and return the result as it came.
 
         :param annotate: told of each request, once it has ended
@@ -212,16 +212,16 @@ class Session:
         """
         async with self.used() as session:
             try:
-                return await self._called(session, request, annotate, progress)
+                return await self._sent(session, request, annotate, progress)
             except NoAnswer as error:
                 if error.code != HEADER_MISMATCH:
                     raise
             # The server wants headers that only its list of tools tells; it has not run anything.
             self._known_at = None
             await self.definitions()
-            return await self._called(session, request, annotate, progress)
+            return await self._sent(session, request, annotate, progress)
 
-    async def _called(
+    async def _sent(
         self, session: ClientSession, request: ToolCallRequest, annotate: Annotate, progress: Any
     ) -> dict[str, Any]:
         exchange = Exchange()

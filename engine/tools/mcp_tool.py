@@ -53,7 +53,11 @@ class MCPTool(Tool):
         entries: list[dict[str, Any]] = await self._server.actions()
         return entries
 
-    async def preview_decision(self, action_name: str, _: dict[str, Any], /) -> tuple[bool, bool]:
+    async def preview_decision(
+        self,
+        action_name: str,
+        arguments: dict[str, Any],  # noqa: ARG002
+    ) -> tuple[bool, bool]:
         """Ask again where the server's tool is another than the row says.
 
         :raises AskAgain: if it is
