@@ -52,8 +52,8 @@ _DATA: dict[str, _Kind] = {
 _FLAGS = "get head"
 _IGNORED = (
     "silent show-error verbose include location fail fail-with-body fail-early globoff progress-bar no-buffer "
-    "compressed no-progress-meter http1.0 http1.1 http2 http2-prior-knowledge http3 ipv4 ipv6 tlsv1.2 tlsv1.3 no-keepalive "
-    "tcp-nodelay remote-name remote-header-name basic path-as-is"
+    "compressed no-progress-meter http1.0 http1.1 http2 http2-prior-knowledge http3 ipv4 ipv6 tlsv1.2 tlsv1.3 "
+    "no-keepalive tcp-nodelay remote-name remote-header-name basic path-as-is"
 )
 _IGNORED_SHORT = "sSviLfg#N0146OJ"
 _IGNORED_VALUES = (

@@ -72,12 +72,13 @@ def _gather(node: Any, references: References, parts: _Parts, *, merge_choices: 
         parts.open = True
     _take_properties(node, references, parts)
     listed = node.get("allOf")
-    for part in listed if isinstance(listed, list) else ():
+    single = [each[0] for each in (node.get("anyOf"), node.get("oneOf")) if isinstance(each, list) and len(each) == 1]
+    for part in [*(listed if isinstance(listed, list) else ()), *single]:
         if not _gather(part, references, parts, merge_choices=merge_choices, depth=depth + 1):
             return False
     for keyword in ("anyOf", "oneOf"):
         choices = node.get(keyword)
-        if isinstance(choices, list) and choices:
+        if isinstance(choices, list) and len(choices) > 1:
             if not merge_choices and not _take_either(choices, parts):
                 return False
             if merge_choices and not _merge(choices, references, parts, depth):

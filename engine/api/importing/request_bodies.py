@@ -185,8 +185,7 @@ def _as_file(written: Written, rule: dict[str, Any]) -> tuple[Written, bool]:
     )
     if not is_file:
         return written, False
-    about = " ".join(filter(None, [_said(item.get("description")), "A file: base64 text, or its parts."]))
-    file = {**_FILE, "description": shortened(about)}
+    file = {**_FILE, "description": shortened(f"A file: base64 text, or its parts. {_said(item.get('description'))}")}
     return _changed(written, items=file) if is_list else msgspec.structs.replace(written, schema=file), True
 
 

@@ -107,7 +107,7 @@ def read_parameters(
 
 def _parameter(stated: dict[str, Any]) -> Parameter:
     try:
-        return msgspec.convert(stated, Parameter, strict=False)
+        return msgspec.convert({**stated, "name": stated["name"].strip()}, Parameter, strict=False)
     except msgspec.ValidationError as error:
         raise Unimportable(f"its parameter {quoted(stated['name'])} is not valid: {error}") from None
 

@@ -35,6 +35,7 @@ _ONE = (
     "else",
 )
 _CHOICES = ("anyOf", "oneOf")
+_UNION = frozenset({"anyOf", "title", "description", "default"})
 _COMBINED = frozenset({"$ref", "allOf", "anyOf", "not", "if", "const"})
 
 
@@ -186,7 +187,9 @@ class _Writer:
         ]
         for keyword in _CHOICES:
             choices = node.get(keyword)
-            if isinstance(choices, list) and choices:
+            if isinstance(choices, list) and len(choices) == 1:
+                parts.append(self.node(choices[0], depth + 1))
+            elif isinstance(choices, list) and choices:
                 union = {"anyOf": [self.node(choice, depth + 1) for choice in choices]}
                 if "anyOf" in written:
                     parts.append(union)
@@ -236,6 +239,8 @@ def _with_null(written: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     """Return the schema as one that takes null too, where 3.0's ``nullable`` says so."""
     if node.get("nullable") is not True and node.get("x-nullable") is not True:
         return written
+    if "anyOf" in written and written.keys() <= _UNION:
+        return {**written, "anyOf": [*written["anyOf"], {"type": "null"}]}
     if not _COMBINED.isdisjoint(written):
         about = {key: item for key, item in written.items() if key in ("title", "description")}
         rest = {key: item for key, item in written.items() if key not in about}

@@ -1,0 +1,1 @@
+"""Tests of what becomes an action: OpenAPI documents and curl commands."""
