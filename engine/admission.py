@@ -46,7 +46,7 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     if not policy and proposal.verdict is None and not question.unasked:
         return None
     began = time_ns()
-    question = replace(question, ruling=ruling_on(runtime, policy, proposed, proposal.action))
+    question = replace(question, ruling=ruling_on(runtime, policy, proposed, proposal.action, proposal.hidden))
     decision = check_pause(await _asked(runtime, proposal, question))
     if isinstance(decision, Allow):
         ruling = question.ruling
@@ -84,8 +84,7 @@ async def _asked(runtime: Runtime, proposal: Proposal, question: GateQuestion) -
         return question
     assert proposal.action is not None
     assert proposal.member is not None
-    proposed = proposal.proposed
-    live = await ask_tool(runtime, proposal.action, proposal.member, proposed.arguments, proposed.user_id)
+    live = await ask_tool(runtime, proposal.action, proposal.member, proposal.proposed, proposal.hidden)
     return replace(question, live=live)
 
 
@@ -100,10 +99,11 @@ async def admit_again(
     :raises LogUnavailable: if the operator's rules cannot be read
     """
     action = None if definition is None else definition.action
-    ruling = await ruling_now(runtime, proposed, action)
+    hidden = None if definition is None else definition.hidden(runtime.secrets, proposed)
+    ruling = await ruling_now(runtime, proposed, action, hidden)
     live = None
     if definition is not None and definition.action.has_live_gate and not (ruling and ruling.effect == "deny"):
-        live = await ask_tool(runtime, definition.action, definition.member, proposed.arguments, proposed.user_id)
+        live = await ask_tool(runtime, definition.action, definition.member, proposed, hidden)
     question = GateQuestion(
         client_side=action is None,
         requires_approval=action is not None and action.require_approval,

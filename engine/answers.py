@@ -16,6 +16,7 @@ from engine.catching_up import catch_up
 from engine.recorded import recorded_events
 from engine.runtime import Runtime
 from engine.superseding import close_waiting
+from events.masking import masked
 from events.types import Executed, Failed, Proposed
 from projections.row import AttemptRow
 from projections.rows import read_message
@@ -63,7 +64,7 @@ async def _answer(runtime: Runtime, told: _Told, limit: int | None) -> Answer:
     assert isinstance(opening, Proposed)
     answer = answer_of(msgspec.structs.replace(told.call, extra=opening.extra), told.row, recorded[-1], limit)
     edited = told.row.arguments != opening.arguments and isinstance(recorded[-1], Executed | Failed)
-    return with_edit(answer, told.row.arguments) if edited else answer
+    return with_edit(answer, masked(told.row.arguments)) if edited else answer
 
 
 def _of_rows(rows: Sequence[AttemptRow]) -> list[_Told]:

@@ -10,17 +10,21 @@ from typing import Any
 
 from engine.actions import Action
 from engine.arguments import sort_arguments
+from engine.concealing import Concealing, arguments_to_run
+from engine.contract import AskAgain
+from engine.credentials import CredentialsError
 from engine.gate import LiveAnswer
 from engine.loading import LoadFailure
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.toolset import Member
+from events.types import Proposed
 
 __all__ = ("ask_tool",)
 
 
 async def ask_tool(
-    runtime: Runtime, action: Action, member: Member, arguments: dict[str, Any], user_id: str | None
+    runtime: Runtime, action: Action, member: Member, proposed: Proposed, hidden: Concealing | None
 ) -> LiveAnswer:
     """Return what a live-gated tool says of one call, by its ``preview_decision(action_name, arguments)``.
 
@@ -30,8 +34,9 @@ async def ask_tool(
     """
     assert member.tool is not None
     try:
-        tool = await runtime.instances.load(member.tool, member.row, user_id)
-    except LoadFailure:
+        arguments = arguments_to_run(hidden, proposed)
+        tool = await runtime.instances.load(member.tool, member.row, proposed.user_id)
+    except (LoadFailure, CredentialsError):
         return _failure("could not be loaded")
     preview: Callable[..., Any] | None = getattr(tool, "preview_decision", None)
     if preview is None:
@@ -41,6 +46,8 @@ async def ask_tool(
     call = partial(preview, action.name, shown)
     run = await runtime.runner.run(call, inspect.iscoroutinefunction(preview), seconds, _take_no_note)
     if isinstance(run, Broke):
+        if isinstance(run.error, AskAgain):
+            return LiveAnswer(True, failure=str(run.error))
         # Never what it raised: that may quote what only the tool should know.
         return _failure(f"did not answer within {seconds:g} s" if run.kind == "timeout" else "failed to answer")
     return _answer(run.value)

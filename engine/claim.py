@@ -66,7 +66,8 @@ async def claim_and_run(
     flight.claimed(claim, standing.proposed, standing.row.version + 1)
     flight.request = standing.request
     flight.answer = standing.answer if isinstance(claim.answer, msgspec.UnsetType) else claim.answer
-    proposal = Proposal(standing.proposed, None, definition.action, definition.member)
+    hidden = definition.hidden(runtime.secrets, standing.proposed)
+    proposal = Proposal(standing.proposed, None, definition.action, definition.member, hidden=hidden)
     trouble: Exception | None = None
     try:
         try:

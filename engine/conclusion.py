@@ -10,9 +10,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 import anyio
+import anyio.to_thread
 from msgspec.structs import replace
 
 from engine.artifacts_of import artifact_id_of, artifacts_of
+from engine.concealing import Concealing
 from engine.contract import InputRequired, Tool
 from engine.deadlines import deadline_of
 from engine.flight import Flight
@@ -25,9 +27,10 @@ from engine.recorded import recorded_since
 from engine.results import Finished, finish, finish_quickly, finish_result, looked_through
 from engine.running import Broke, Returned, comes_from_outside, describe_exception
 from engine.runtime import Runtime
+from engine.settings import Limits
 from events.errors import Conflict, LogUnavailable
 from events.persistence import run_to_end
-from events.types import Executed, Failed, Paused, Proposed, StreamEvent
+from events.types import Artifact, Executed, Failed, Paused, Proposed, StreamEvent
 
 __all__ = ("conclude", "guarded_result")
 
@@ -56,21 +59,25 @@ async def conclude(runtime: Runtime, flight: Flight, performance: Performance) -
     if isinstance(run, Broke):
         return await _append(runtime, flight, failed(flight.proposed, run.kind, run.message, run.exception_type))
     if isinstance(run.value, InputRequired):
-        return await _append(runtime, flight, _waiting(runtime, flight.proposed, run.value))
-    if not runtime.guards and not _has_hooks(performance.tool):
+        return await _append(runtime, flight, _waiting(runtime, flight.proposed, run.value, performance.hidden))
+    if not runtime.guards and performance.hidden is None and not _has_hooks(performance.tool):
         quick = run.finished or finish_quickly(run.value, runtime.settings.limits)
         if quick is not None and not quick.is_long:
-            outcome = executed(flight.proposed, Guarded(quick, None), performance.resolved.buckets(), run.duration)
+            resolved = performance.buckets(flight.proposed)
+            outcome = executed(flight.proposed, Guarded(quick, None), resolved, run.duration)
             return await _append(runtime, flight, outcome, quick.encoded)
         run = replace(run, finished=quick)
     return await run_to_end(partial(_conclude_slowly, runtime, flight, performance, run))
 
 
-def _waiting(runtime: Runtime, proposed: Proposed, asked: InputRequired) -> Paused | Failed:
+def _waiting(runtime: Runtime, proposed: Proposed, asked: InputRequired, hidden: Concealing | None) -> Paused | Failed:
     if proposed.headless:
         return failed(proposed, "exception", _NO_ANSWER)
-    pause = Pause("requires_input", str(journal_form(asked.reason)), "input_required")
-    return paused(proposed, pause, deadline_of(pause, runtime.settings.limits), journal_form(asked.request))
+    reason, request = str(journal_form(asked.reason)), journal_form(asked.request)
+    if hidden is not None:
+        reason, request = hidden.text(reason), hidden.content(request, proposed)
+    pause = Pause("requires_input", reason, "input_required")
+    return paused(proposed, pause, deadline_of(pause, runtime.settings.limits), request)
 
 
 def _has_hooks(tool: Tool | None) -> bool:
@@ -82,16 +89,26 @@ async def _conclude_slowly(runtime: Runtime, flight: Flight, performance: Perfor
     try:
         finished = run.finished or await finish_result(run.value, runtime.settings.limits)
         await looked_through(finished)
+        if performance.hidden is not None:
+            finished = await _without_secrets(performance.hidden, finished, runtime.settings.limits)
     except BaseException as error:
         if comes_from_outside(error):
             raise
         # Something within the result, an iterator for instance, broke while it was looked through.
-        event = failed(proposed, "exception", describe_exception(error), type(error).__name__)
+        said = describe_exception(error)
+        said = said if performance.hidden is None else performance.hidden.text(said)
+        event = failed(proposed, "exception", said, type(error).__name__)
         return await _append(runtime, flight, event)
     guarded = await guarded_result(runtime, proposed, finished)
-    outcome = executed(proposed, guarded, performance.resolved.buckets(), run.duration)
+    outcome = executed(proposed, guarded, performance.buckets(proposed), run.duration)
     outcome = await _with_artifacts(outcome, performance)
     return await _append(runtime, flight, outcome, guarded.finished.encoded)
+
+
+async def _without_secrets(hidden: Concealing, finished: Finished, limits: Limits) -> Finished:
+    if not finished.is_long:
+        return hidden.finished(finished, limits)
+    return await looked_through(await anyio.to_thread.run_sync(hidden.finished, finished, limits))
 
 
 async def guarded_result(runtime: Runtime, proposed: Proposed, finished: Finished) -> Guarded:
@@ -121,11 +138,17 @@ async def _with_artifacts(outcome: Executed, performance: Performance) -> Execut
     if tool is None or not _has_hooks(tool):
         return outcome
     name, kwargs = performance.action.name, performance.resolved.kwargs
-    return replace(
-        outcome,
-        artifact_id=await _in_time(artifact_id_of(tool, name, kwargs)),
-        artifacts=await _in_time(artifacts_of(tool, name, kwargs)) or (),
-    )
+    artifact_id = await _in_time(artifact_id_of(tool, name, kwargs))
+    artifacts = await _in_time(artifacts_of(tool, name, kwargs)) or ()
+    if (hidden := performance.hidden) is not None:
+        artifact_id = None if artifact_id is None else hidden.text(artifact_id)
+        artifacts = tuple(_shown(each, hidden) for each in artifacts)
+    return replace(outcome, artifact_id=artifact_id, artifacts=artifacts)
+
+
+def _shown(artifact: Artifact, hidden: Concealing) -> Artifact:
+    texts = {name: getattr(artifact, name) for name in artifact.__struct_fields__}
+    return replace(artifact, **{name: hidden.text(text) for name, text in texts.items() if isinstance(text, str)})
 
 
 async def _in_time(answer: Awaitable[T]) -> T | None:

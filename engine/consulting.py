@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from engine.actions import Action
 from engine.arguments import sort_arguments
+from engine.concealing import Concealing, arguments_to_run
+from engine.credentials import CredentialsError
 from engine.gate import Deny, GateQuestion, Pause, Ruling, check_pause
 from engine.policy import Policy, PolicyQuestion
 from engine.proposal import Proposal
@@ -38,7 +40,7 @@ async def consulted(runtime: Runtime, proposal: Proposal) -> Proposal:
 
 
 def _ruled(runtime: Runtime, proposal: Proposal, question: GateQuestion, policy: Policy) -> Proposal:
-    ruling = ruling_on(runtime, policy, proposal.proposed, proposal.action)
+    ruling = ruling_on(runtime, policy, proposal.proposed, proposal.action, proposal.hidden)
     if ruling is None:
         return proposal
     question = replace(question, ruling=ruling)
@@ -47,13 +49,17 @@ def _ruled(runtime: Runtime, proposal: Proposal, question: GateQuestion, policy:
     return replace(proposal, verdict=decision if isinstance(decision, Pause | Deny) else None)
 
 
-async def ruling_now(runtime: Runtime, proposed: Proposed, action: Action | None) -> Ruling | None:
+async def ruling_now(
+    runtime: Runtime, proposed: Proposed, action: Action | None, hidden: Concealing | None = None
+) -> Ruling | None:
     """Return what the rules say of a call at this moment. :raises LogUnavailable: if they cannot be read"""
-    return ruling_on(runtime, await runtime.rulebook.fresh(proposed.user_id), proposed, action)
+    return ruling_on(runtime, await runtime.rulebook.fresh(proposed.user_id), proposed, action, hidden)
 
 
-def ruling_on(runtime: Runtime, policy: Policy, proposed: Proposed, action: Action | None) -> Ruling | None:
-    """Return what rules say of a call; None: nothing.
+def ruling_on(
+    runtime: Runtime, policy: Policy, proposed: Proposed, action: Action | None, hidden: Concealing | None = None
+) -> Ruling | None:
+    """Return what rules say of a call, its secrets in their places; None: nothing.
 
     :param action: as it is defined now; None: a client's, whose definition is in the proposal
     """
@@ -68,10 +74,18 @@ def ruling_on(runtime: Runtime, policy: Policy, proposed: Proposed, action: Acti
         conversation_id=proposed.conversation_id,
         headless=proposed.headless,
         fingerprint=proposed.fingerprint,
-        arguments=_as_run(action, proposed.arguments),
+        arguments=_as_run(action, _arguments(hidden, proposed)),
         now=runtime.rulebook.now(),
     )
     return policy.decide(question)
+
+
+def _arguments(hidden: Concealing | None, proposed: Proposed) -> Any:
+    try:
+        return arguments_to_run(hidden, proposed)
+    except CredentialsError:
+        # Such a call does not run, whatever a rule says.
+        return proposed.arguments
 
 
 def _as_run(action: Action | None, arguments: Any) -> Any:

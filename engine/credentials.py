@@ -21,6 +21,7 @@ import msgspec
 from engine.master_keys import MasterKeys, find_master_keys
 from events.errors import Refused
 from events.keys import canonical_bytes
+from events.masking import SEALED_VALUE
 
 __all__ = ("Credentials", "CredentialsError", "MasterKeys", "Vault", "find_master_keys", "key_id")
 
@@ -28,7 +29,7 @@ Credentials: TypeAlias = dict[str, Any]
 """A row's secrets by name, as JSON content."""
 
 _BLOB: Final = "cj1"
-_VALUE: Final = "cjv1"
+_VALUE: Final = SEALED_VALUE
 _SEALED: Final = re.compile(r"(cj1|cjv1)\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]+)")
 _NONCE: Final = 12
 _OPENED: Final = "was it moved to another owner or row, changed, or is the master key another one?"
@@ -102,11 +103,13 @@ class Vault:
             return None
         return self.seal(self.open(blob, owner=owner, row_id=row_id), owner=owner, row_id=row_id)
 
-    def seal_value(self, value: Any, *, owner: str | None, row_id: str) -> str:
+    def seal_value(self, value: Any, *, owner: str | None, row_id: str, within: str = "") -> str:
         """Return one value sealed, the same text each time as long as the current key is the same.
 
-        So a digest can be made over it; whoever reads it learns which of two values are equal, and no more.
+        So a digest can be made over it; whoever reads it learns which values of one owner, row and ``within`` are
+        equal, and no more.
 
+        :param within: what else it is bound to
         :raises CredentialsError: if it has no JSON form
         """
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -114,11 +117,11 @@ class Vault:
         keys = self._keys()
         cipher = AESSIV(_derived(keys.keys[keys.current], _VALUE, owner, 64))
         return _text(
-            _VALUE, keys.current, cipher.encrypt(_encoded(value), [_bound(_VALUE, keys.current, owner, row_id)])
+            _VALUE, keys.current, cipher.encrypt(_encoded(value), [_bound(_VALUE, keys.current, owner, row_id, within)])
         )
 
-    def open_value(self, text: str, *, owner: str | None, row_id: str) -> Any:
-        """Return the value that :meth:`seal_value` sealed for this owner and row.
+    def open_value(self, text: str, *, owner: str | None, row_id: str, within: str = "") -> Any:
+        """Return the value that :meth:`seal_value` sealed for this owner, row and ``within``.
 
         :raises CredentialsError: if it cannot be opened
         """
@@ -128,7 +131,7 @@ class Vault:
         name, content = _parts(_VALUE, text)
         cipher = AESSIV(_derived(self._named(name), _VALUE, owner, 64))
         try:
-            return msgspec.json.decode(cipher.decrypt(content, [_bound(_VALUE, name, owner, row_id)]))
+            return msgspec.json.decode(cipher.decrypt(content, [_bound(_VALUE, name, owner, row_id, within)]))
         except (InvalidTag, ValueError):
             raise CredentialsError(f"a sealed value (key {name}) does not open; {_OPENED}") from None
 
@@ -200,8 +203,8 @@ def _encoded(value: Any) -> bytes:
         raise CredentialsError("these credentials have no JSON form; give texts, numbers, lists and objects") from None
 
 
-def _bound(form: str, name: str, owner: str | None, row_id: str) -> bytes:
-    return canonical_bytes([form, name, owner, row_id])
+def _bound(form: str, name: str, owner: str | None, row_id: str, *more: str) -> bytes:
+    return canonical_bytes([form, name, owner, row_id, *more])
 
 
 def _derived(master: bytes, form: str, owner: str | None, size: int = 32) -> bytes:

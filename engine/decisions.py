@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.deadlines import is_past
-from engine.definition import Missing, definition_of, is_client_call
+from engine.definition import Definition, Missing, definition_of, is_client_call
 from engine.gate import Deny
 from engine.journalled import journal_form
 from engine.outcomes import Edited, approved, denied
@@ -138,12 +138,26 @@ async def _edited(runtime: Runtime, standing: Standing, arguments: dict[str, Any
     if is_client_call(runtime, proposed):
         # The client knows its tool's schema; here is only known that arguments are an object.
         problem = None if isinstance(edited, dict) else not_an_object(proposed.action_name, edited)
-    else:
-        found = await definition_of(runtime, proposed)
-        if isinstance(found, Missing):
-            raise impossible(standing, "approved with edited arguments", found.why)
-        problem = runtime.checker.validate(found.action, edited)
+        _require_none(standing, problem)
+        assert isinstance(edited, dict)
+        return edited
+    found = await definition_of(runtime, proposed)
+    if isinstance(found, Missing):
+        raise impossible(standing, "approved with edited arguments", found.why)
+    return _kept(runtime, standing, found, edited)
+
+
+def _kept(runtime: Runtime, standing: Standing, definition: Definition, edited: Any) -> Edited:
+    proposed = standing.proposed
+    hidden = definition.hidden(runtime.secrets, proposed)
+    if hidden is not None:
+        edited = hidden.edited(edited, proposed.arguments, proposed)
+    _require_none(standing, runtime.checker.validate(definition.action, edited))
+    kept = edited if hidden is None else hidden.arguments(edited, proposed)
+    assert isinstance(kept, dict)
+    return kept
+
+
+def _require_none(standing: Standing, problem: str | None) -> None:
     if problem is not None:
         raise Refused(f"{problem} Call {standing.row.key!r} still waits.")
-    assert isinstance(edited, dict)
-    return edited

@@ -8,8 +8,10 @@ from typing import Literal
 import msgspec
 
 from engine.actions import Action
+from engine.concealing import Concealing
 from engine.refusals import quoted
 from engine.runtime import Runtime
+from engine.secret_book import SecretBook
 from engine.toolset import Member
 from events.types import Proposed
 
@@ -28,6 +30,10 @@ class Definition(msgspec.Struct, frozen=True):
     def fingerprint(self) -> str:
         """What an approval must have been given for."""
         return self.member.fingerprints[self.action.name]
+
+    def hidden(self, secrets: SecretBook, proposed: Proposed) -> Concealing | None:
+        """Return how the secrets of a journalled call of it are kept; None: it has none."""
+        return secrets.within(self.member.row, self.action, proposed)
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -71,8 +71,9 @@ async def perform(runtime: Runtime, flight: Flight, proposal: Proposal, context:
     try:
         if hidden is not None:
             given = _revealed(hidden, flight)
-            hidden = hidden.with_values(given.arguments)
         resolved = sort_arguments(action, flight.proposed.arguments if given is None else given.arguments)
+        if hidden is not None:
+            hidden = hidden.with_values(*resolved.buckets().values())
         row = request_row(member.row, action, resolved)
         tool = await runtime.instances.load(member.tool, row, context.user_id)
         if is_delegated(member.row, context.user_id):

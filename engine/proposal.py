@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.actions import Action
 from engine.arguments import ArgumentChecker
 from engine.call import ToolCall
+from engine.concealing import Concealing
 from engine.context import CallContext
 from engine.gate import Deny, GateQuestion, Pause, check_pause
 from engine.journalled import journal_form
@@ -18,7 +20,9 @@ from engine.parsing import ParsedCall, ToolActionParser, as_meant
 from engine.refusals import arguments_text, refusal_text
 from engine.remembered import NOTHING, Remembered
 from engine.schemas import Prepared
+from engine.secret_book import SecretBook
 from engine.toolset import Member, Toolset
+from events.errors import JournalError
 from events.keys import call_digest, journal_key, new_id
 from events.types import FailureKind, Proposed
 
@@ -54,6 +58,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False):
     :ivar verdict: what follows it at once; None: the tool runs, if it allows that itself where it is still unasked
     :ivar action: what would run; None where the name led nowhere
     :ivar question: what the gate is asked; None where the call cannot run anyway
+    :ivar hidden: how the call's secrets are kept; None: it has none
     """
 
     proposed: Proposed
@@ -61,6 +66,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False):
     action: Action | None = None
     member: Member | None = None
     question: GateQuestion | None = None
+    hidden: Concealing | None = None
 
 
 def propose(
@@ -70,11 +76,13 @@ def propose(
     prepared: Prepared | None,
     origin: Origin,
     checker: ArgumentChecker,
+    secrets: SecretBook,
     remembered: Remembered = NOTHING,
 ) -> Proposal:
     """Return the proposal of a call; never raises on account of what the model sent, and does no I/O.
 
-    From here on arguments are in their journalled form: what is journalled is validated, approved and run.
+    From here on arguments are in their journalled form: what is journalled is validated, approved and run. Secrets are
+    references and sealed values there.
 
     :param remembered: what the conversation has called; see :func:`needs_memory`
     """
@@ -88,11 +96,30 @@ def propose(
     arguments = None if parsed.arguments is None else journal_form(parsed.arguments)
     proposed = _event(call, context, parsed, arguments, action, member, origin)
     refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared, remembered), checker)
-    if refusal is not None or action is None or member is None:
+    if action is None or member is None:
         return Proposal(proposed, refusal, action, member)
+    hidden = secrets.of(member.row, action, context.user_id)
+    if hidden is not None:
+        proposed, refusal = _concealed(hidden, proposed, refusal)
+    if refusal is not None:
+        return Proposal(proposed, refusal, action, member, hidden=hidden)
     question = question_of(action, member, context)
     decision = None if question.unasked else check_pause(question)
-    return Proposal(proposed, decision if isinstance(decision, Pause | Deny) else None, action, member, question)
+    verdict = decision if isinstance(decision, Pause | Deny) else None
+    return Proposal(proposed, verdict, action, member, question, hidden)
+
+
+def _concealed(hidden: Concealing, proposed: Proposed, refusal: Refusal | None) -> tuple[Proposed, Refusal | None]:
+    """Return a proposal without its secrets; one whose secrets are not to be had cannot run."""
+    problem = hidden.problem
+    try:
+        kept = hidden.proposed(proposed)
+    except JournalError as error:
+        kept, problem = hidden.without_values(proposed), problem or str(error)
+    kept = replace(kept, digest=_digest(kept.tool_id, kept.action_name, kept.arguments, kept.raw, kept.note))
+    if problem is not None:
+        return kept, Refusal("load", problem)
+    return kept, None if refusal is None else Refusal(refusal.kind, hidden.text(refusal.message))
 
 
 def needs_memory(call: ToolCall, context: CallContext, prepared: Prepared | None) -> bool:
@@ -127,8 +154,7 @@ def _event(
         arguments=arguments,
         raw=raw,
         note=parsed.note,
-        # Arguments that could not be read are told apart by their text.
-        digest=call_digest(tool_id, action_name, arguments if raw is None or parsed.note else [arguments, raw]),
+        digest=_digest(tool_id, action_name, arguments, raw, parsed.note),
         fingerprint="" if action is None or member is None else member.fingerprints[action.name],
         effect="write" if action is None else action.effect,
         idempotent=False if action is None else action.idempotent,
@@ -140,6 +166,11 @@ def _event(
         worker=origin.worker,
         traceparent=origin.traceparent,
     )
+
+
+def _digest(tool_id: str | None, action_name: str, arguments: object, raw: str | None, note: str | None) -> str:
+    # Arguments that could not be read are told apart by their text.
+    return call_digest(tool_id, action_name, arguments if raw is None or note else [arguments, raw])
 
 
 def storable(text: str | None, limit: int | None = None) -> str:

@@ -63,7 +63,8 @@ async def _proposed(
     remembered = NOTHING
     if needs_memory(call, context, prepared):
         remembered = await runtime.conversations.remembered(context, toolset)
-    return _Made(propose(call, context, toolset, prepared, origin, runtime.checker, remembered), remembered)
+    proposal = propose(call, context, toolset, prepared, origin, runtime.checker, runtime.secrets, remembered)
+    return _Made(proposal, remembered)
 
 
 def _is_unknown(proposal: Proposal) -> bool:

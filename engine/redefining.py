@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from engine.actions import Action
 from engine.context import CallContext
+from engine.definition import Definition
 from engine.flight import Flight
 from engine.proposal import Proposal, Refusal, question_of
+from engine.rechecking import recheck
 from engine.refusals import quoted
 from engine.runtime import Runtime
 from engine.toolset import Member
@@ -46,10 +48,11 @@ async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, contex
 def _checked(
     runtime: Runtime, proposal: Proposal, proposed: Proposed, member: Member, action: Action, context: CallContext
 ) -> Proposal:
-    problem = runtime.checker.validate(action, proposed.arguments)
-    verdict = None if problem is None else Refusal("invalid_arguments", problem)
+    definition = Definition(action, member)
+    hidden = definition.hidden(runtime.secrets, proposed)
+    verdict = recheck(runtime, definition, proposed)
     question = question_of(action, member, context)
-    return replace(proposal, action=action, member=member, question=question, verdict=verdict)
+    return replace(proposal, action=action, member=member, question=question, verdict=verdict, hidden=hidden)
 
 
 def _active(member: Member, name: str) -> Action | None:

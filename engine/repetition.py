@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import select
 
+from engine.concealing import Concealing
 from engine.consulting import consulted
 from engine.flight import Flight
 from engine.gate import Deny
@@ -20,7 +21,7 @@ from engine.takeover import ends_in_time, reclaim
 from engine.telemetry import Caller
 from engine.unwritten import RUNNING, enter_unwritten, recalled
 from events.errors import Conflict, JournalError, LogUnavailable, VersionConflict
-from events.keys import duplicate_key, new_id, ordinal_key, tenant_column
+from events.keys import call_digest, duplicate_key, new_id, ordinal_key, tenant_column
 from events.schema import streams
 from events.types import Proposed, StreamEvent
 from projections.row import AttemptRow
@@ -92,7 +93,7 @@ async def _known(
     runtime: Runtime, flight: Flight, proposal: Proposal, row: AttemptRow, caller: Caller
 ) -> list[StreamEvent] | _NextOrdinal | _Again:
     proposed = flight.proposed
-    if not _same_call(proposed, row):
+    if not _same_call(proposed, row, proposal.hidden):
         return _NextOrdinal()
     # Without a turn to belong to, an equal call is no proof of a repetition: providers count ids from zero.
     bare = proposed.message_id is None and proposed.run_id is None
@@ -112,13 +113,16 @@ async def _known(
     return await _orphan(runtime, proposed, row, bare)
 
 
-def _same_call(proposed: Proposed, row: AttemptRow) -> bool:
-    return (proposed.call_id, proposed.message_id, proposed.run_id, proposed.digest) == (
-        row.call_id,
-        row.message_id,
-        row.run_id,
-        row.digest,
-    )
+def _same_call(proposed: Proposed, row: AttemptRow, hidden: Concealing | None) -> bool:
+    if (proposed.call_id, proposed.message_id, proposed.run_id) != (row.call_id, row.message_id, row.run_id):
+        return False
+    if proposed.digest == row.digest or hidden is None:
+        return proposed.digest == row.digest
+    # Kept under another master key, the same secrets look different.
+    if row.digest != call_digest(row.tool_id, row.action_name, row.arguments):
+        return False
+    called, kept = (proposed.tool_id, proposed.action_name), (row.tool_id, row.action_name)
+    return called == kept and hidden.is_same(proposed.arguments, row.arguments, proposed)
 
 
 async def _is_running(runtime: Runtime, flight: Flight, row: AttemptRow) -> bool:

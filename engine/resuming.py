@@ -13,7 +13,7 @@ from engine.decisions import expired
 from engine.definition import Definition, Missing, definition_of, is_client_call
 from engine.gate import TO_CLIENT, Pause
 from engine.outcomes import digest_as_run, failed, paused, resumed
-from engine.refusals import arguments_text
+from engine.rechecking import recheck
 from engine.runtime import Runtime
 from engine.standing import Standing, impossible, stand
 from engine.stopping import stopped_now
@@ -71,10 +71,9 @@ async def _approved(runtime: Runtime, standing: Standing, approval: Approved, co
     asked = _asks_again(runtime, standing, approval, definition)
     if asked is not None:
         return await append_at(runtime, standing, asked)
-    problem = runtime.checker.validate(definition.action, standing.proposed.arguments)
-    if problem is not None:
-        text = arguments_text(standing.proposed.llm_name, problem, ())
-        return await claim_and_append(runtime, standing, failed(standing.proposed, "invalid_arguments", text))
+    refusal = recheck(runtime, definition, standing.proposed)
+    if refusal is not None:
+        return await claim_and_append(runtime, standing, failed(standing.proposed, refusal.kind, refusal.message))
     stopped = await stopped_now(runtime, standing, definition)
     if stopped is not None:
         return await append_at(runtime, standing, stopped)

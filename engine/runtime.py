@@ -16,6 +16,7 @@ from engine.loading import Instances
 from engine.rounds import Rounds
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner
+from engine.secret_book import SecretBook
 from engine.services import Services
 from engine.settings import Settings
 from engine.spool import Spool
@@ -41,6 +42,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     conversations: Conversations
     services: Services
     instances: Instances
+    secrets: SecretBook
     checker: ArgumentChecker
     rulebook: Rulebook
     runner: ToolRunner

@@ -31,6 +31,7 @@ from engine.rows import ToolRow
 from engine.rulebook import Rulebook
 from engine.running import ToolRunner, describe_exception
 from engine.runtime import Runtime
+from engine.secret_book import SecretBook
 from engine.services import Services
 from engine.settings import OnJournalFailure, Settings
 from engine.spool import Spool, open_spool
@@ -180,6 +181,7 @@ def _runtime(
         conversations=Conversations(log),
         services=services,
         instances=Instances(services),
+        secrets=SecretBook(services.vault),
         checker=ArgumentChecker(),
         rulebook=Rulebook(log.store),
         runner=ToolRunner(settings.limits),

@@ -15,7 +15,7 @@ from engine.definition import Definition, Missing, definition_of
 from engine.gate import Allow, Deny
 from engine.journalled import journal_form
 from engine.outcomes import executed, failed, resumed
-from engine.refusals import arguments_text
+from engine.rechecking import recheck
 from engine.results import finish_result
 from engine.resuming import gone
 from engine.runtime import Runtime
@@ -88,6 +88,8 @@ async def _answered(runtime: Runtime, standing: Standing, answer: Any, context: 
     stopped = gone(standing, definition) if isinstance(definition, Missing) else None
     if isinstance(definition, Definition):
         stopped = await _stopped(runtime, standing, definition)
+        hidden = definition.hidden(runtime.secrets, proposed)
+        answer = answer if hidden is None else hidden.content(answer, proposed)
         if stopped is None:
             claim = resumed(proposed, runtime.worker, answer=answer)
             return await claim_and_run(runtime, standing, definition, context, claim)
@@ -100,9 +102,9 @@ async def _stopped(runtime: Runtime, standing: Standing, definition: Definition)
     proposed = standing.proposed
     if definition.fingerprint != standing.row.fingerprint:
         return failed(proposed, "cancelled", _CHANGED)
-    problem = runtime.checker.validate(definition.action, proposed.arguments)
-    if problem is not None:
-        return failed(proposed, "invalid_arguments", arguments_text(proposed.llm_name, problem, ()))
+    refusal = recheck(runtime, definition, proposed)
+    if refusal is not None:
+        return failed(proposed, refusal.kind, refusal.message)
     decision = await admit_again(runtime, proposed, definition, standing.rules)
     match decision:
         case Allow():

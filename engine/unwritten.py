@@ -91,7 +91,8 @@ async def _decision(runtime: Runtime, proposal: Proposal) -> Decision | None:
     policy = runtime.rulebook.last_known(proposed.user_id)
     if question is None or policy is None:
         return None
-    question = replace(question, ruling=ruling_on(runtime, policy.without_allowances(), proposed, proposal.action))
+    strict = policy.without_allowances()
+    question = replace(question, ruling=ruling_on(runtime, strict, proposed, proposal.action, proposal.hidden))
     return check_pause(await _asked(runtime, proposal, question))
 
 
@@ -99,8 +100,7 @@ async def _asked(runtime: Runtime, proposal: Proposal, question: GateQuestion) -
     denies = question.ruling is not None and question.ruling.effect == "deny"
     if not question.unasked or denies or proposal.action is None or proposal.member is None:
         return question
-    proposed = proposal.proposed
-    live = await ask_tool(runtime, proposal.action, proposal.member, proposed.arguments, proposed.user_id)
+    live = await ask_tool(runtime, proposal.action, proposal.member, proposal.proposed, proposal.hidden)
     return replace(question, live=live)
 
 

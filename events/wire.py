@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from events.masking import masked
 from events.transitions import kind_of
 from events.types import Denied, Executed, Failed, LateOutcome, Proposed, ToolEvent
 
@@ -32,9 +33,13 @@ _HEAVY = frozenset(
 def to_wire(event: ToolEvent) -> dict[str, Any]:
     """Return the event as JSON content fit for a browser: the preview in place of the result, nothing internal.
 
+    What is stored sealed is shown as ``***``.
+
     Fields at their default are left out, except an Executed's ``status`` and ``artifact_id``.
     """
     wire = {name: value for name, value in _content(event).items() if name not in _HEAVY}
+    if "arguments" in wire:
+        wire["arguments"] = masked(wire["arguments"])
     if isinstance(event, Executed):
         wire["result"] = event.preview
         wire["status"] = event.status
@@ -59,7 +64,7 @@ def chat_record(proposed: Proposed, outcome: Executed | Failed | Denied) -> dict
         "tool_name": proposed.tool_name,
         "call_id": proposed.call_id,
         "action_name": proposed.action_name,
-        "arguments": proposed.arguments,
+        "arguments": masked(proposed.arguments),
         "artifact_id": None,
         "result": outcome.preview if isinstance(outcome, Executed) else outcome.message,
         "status": outcome.status if isinstance(outcome, Executed) else "error",

@@ -12,6 +12,7 @@ import msgspec
 from engine.cli.output import note
 from engine.cli.plain import json_text, one_line
 from events.codec import decode_json
+from events.masking import masked
 from events.types import Paused
 
 __all__ = ("Answer", "Approve", "Later", "Reject", "ask")
@@ -40,7 +41,7 @@ Answer: TypeAlias = Approve | Reject | Later
 
 async def ask(pause: Paused) -> Answer:
     """Show a call and ask what to do with it; the end of the input means later."""
-    _say(f"{one_line(f'{pause.tool_name}.{pause.action_name}')} wants to run with {json_text(pause.arguments)}")
+    _say(f"{one_line(f'{pause.tool_name}.{pause.action_name}')} wants to run with {json_text(masked(pause.arguments))}")
     _say(f"  {one_line(pause.reason)} ({one_line(pause.rule or '-')})")
     while True:
         answer = await _line("run it? [y]es, [n]o, [e]dit, [l]ater: ")

@@ -13,6 +13,7 @@ from rich.text import Text
 from engine.cli.catalogue import CatalogueEntry
 from engine.cli.finding import Finding
 from engine.cli.plain import json_text, one_line
+from events.masking import masked
 from events.transitions import describe, kind_of
 from events.types import (
     Approved,
@@ -71,7 +72,7 @@ def event_line(event: ToolEvent, width: int, moment: datetime | None = None, rep
 def _detail(event: ToolEvent) -> str:
     match event:
         case Proposed():
-            return json_text(event.arguments) if event.raw is None or event.note else event.raw[:1000]
+            return json_text(masked(event.arguments)) if event.raw is None or event.note else masked(event.raw)[:1000]
         case Executed():
             return f"{event.preview}  [{_seconds(event.duration)}]"
         case Failed():

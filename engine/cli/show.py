@@ -8,10 +8,12 @@ from typing import get_args
 import anyio
 import click
 import msgspec
+from msgspec.structs import replace
 
 from engine.cli.failure import DONE, NO, Interrupted
 from engine.cli.options import Choice, taking
 from events.keys import require_storable
+from events.masking import masked
 from events.transitions import Status
 
 __all__ = ("attempts", "events", "tools")
@@ -87,7 +89,7 @@ async def _print_attempts(
     async with opened(choice.url) as log:
         if output.as_json:
             async for row in list_attempts(log, wanted, limit):
-                output.record(msgspec.to_builtins(row))
+                output.record(msgspec.to_builtins(replace(row, arguments=masked(row.arguments))))
         else:
             rows = [row async for row in list_attempts(log, wanted, limit or _SHOWN)]
             output.console.print(attempts_table(rows, all_tenants) if rows else "no calls")

@@ -13,6 +13,7 @@ from rich.text import Text
 from engine.cli.durations import duration_text
 from engine.cli.plain import json_text, one_line
 from events.log import EventLog
+from events.masking import masked
 from events.types import Approved, Effect, Paused
 from projections.listing import Wanted, list_attempts
 from projections.row import AttemptRow
@@ -78,7 +79,7 @@ async def _waiting(log: EventLog, row: AttemptRow, state: Literal["awaiting_appr
         action_name=row.action_name,
         llm_name=row.llm_name,
         effect=row.effect,
-        arguments=row.arguments,
+        arguments=masked(row.arguments),
         reason="" if paused is None else paused.reason,
         rule=row.rule,
         conversation_id=row.conversation_id,
