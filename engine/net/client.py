@@ -86,8 +86,7 @@ class SafeClient:
     ) -> AsyncIterator[Answer]:
         """Send a request and give out the response, whose body is then read piece by piece.
 
-        A status of error is no error; of the body that comes with it 64 KiB are read at most, and the rest, or what is
-        broken in it, is left.
+        A status of error is no error; 64 KiB of its body are read, the rest, or what is broken in it, is left.
 
         :param headers: those that frame a message (Host, Content-Length and the like) are the client's own
         :param follow: whether redirects are followed, each checked as the first URL was
@@ -95,10 +94,10 @@ class SafeClient:
         :param deadline: seconds until the block is left, within the policy's limit; None: that
         :param secret_headers: names of further headers that are not sent on to another origin
         :raises UnsafeUserUrlError: if the URL or a redirect's target may not be opened
-        :raises Unreachable: if there is no such host or it takes no connection
+        :raises Unreachable: if there is no such host, or no connection to it
         :raises TooManyRedirects: if there are more than the policy follows
         :raises ResponseTooLarge: in reading, if the body is larger; before anything is read if it says so
-        :raises BadResponse: if no whole and well-formed response comes
+        :raises BadResponse: if no whole response comes
         :raises DeadlineExceeded: if it takes longer, the work done in the block included
         :raises NetError: if the request itself is no HTTP
         """
