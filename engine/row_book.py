@@ -58,10 +58,21 @@ class RowBook:
         self._store = None if store is None or store.dialect == "null" else store
         self._known: dict[Wanted, _Known] = {}
         self._stamps = 0
+        self._began = 0
         self.keeps = self._store is not None
 
     def __repr__(self) -> str:
         return f"<RowBook of {len(self._known)} kinds of turns>"
+
+    async def begin(self) -> None:
+        """Note whether there may be any rows: where nothing ever changed, no call reads any.
+
+        :raises LogUnavailable: if the database cannot be read
+        """
+        if self._store is not None:
+            from engine.epoch import read_epoch
+
+            self._began = await read_epoch(self._store)
 
     async def rows(self, wanted: Wanted, *, now: bool = False) -> StoredRows:
         """Return the rows as of this engine's last append, or newer ones; reads only where they may have changed.
@@ -73,48 +84,60 @@ class RowBook:
         if self._store is None:
             return NOTHING_STORED
         known = self._known.get(wanted)
-        if not now and known is not None and known[0] >= self._store.epoch:
-            return known[1]
+        seen = max(self._began, self._store.epoch)
+        if not now:
+            if known is not None and known[0] >= seen:
+                return known[1]
+            if seen == 0:
+                return NOTHING_STORED
         try:
-            return await self._as_of(await self._epoch(now), wanted)
+            return await self._as_of(await self._epoch() if now else seen, wanted)
         except LogUnavailable as error:
             _log.warning("stored tool rows cannot be read; the last known ones are used: %s", error)
-            return NOTHING_STORED if known is None else known[1]
+            return self._last_known(wanted)
 
     async def row(self, row_id: str, user_id: str | None, *, vouched: bool, now: bool = True) -> ToolRow | None:
         """Return one row that a user may use, as it is; None: there is none."""
         found = await self.rows(Wanted(user_id=user_id, ids=(row_id,), vouched=vouched), now=now)
         return next(iter(found.rows), None)
 
-    async def _epoch(self, now: bool) -> int:
+    async def _epoch(self) -> int:
         assert self._store is not None
-        if not now and self._store.epoch:
-            return self._store.epoch
         from engine.epoch import read_epoch
 
         return await read_epoch(self._store)
 
     async def _as_of(self, epoch: int, wanted: Wanted) -> StoredRows:
-        known = self._known.pop(wanted, None)
+        known = self._known.get(wanted)
         if known is None or known[0] != epoch:
-            rows, optouts = await self._read(epoch, wanted)
-            if known is not None and (known[1].rows, known[1].optouts) == (rows, optouts):
-                known = (epoch, known[1])
-            else:
+            stored = await self._read(epoch, wanted)
+            if known is None or (known[1].rows, known[1].optouts) != (stored.rows, stored.optouts):
                 self._stamps += 1
-                known = (epoch, StoredRows(self._stamps, rows, optouts) if rows or optouts else NOTHING_STORED)
+                stamped = StoredRows(self._stamps, stored.rows, stored.optouts)
+                known = (epoch, stamped if stored.rows or stored.optouts else NOTHING_STORED)
+            known = (epoch, known[1])
+        self._known.pop(wanted, None)
         while len(self._known) >= _KEPT:
             del self._known[next(iter(self._known))]
         self._known[wanted] = known
         return known[1]
 
-    async def _read(self, epoch: int, wanted: Wanted) -> tuple[tuple[ToolRow, ...], frozenset[str]]:
+    async def _read(self, epoch: int, wanted: Wanted) -> StoredRows:
         if epoch == 0:
-            return (), frozenset()
+            return NOTHING_STORED
         assert self._store is not None
-        from engine.row_store import read_optouts, read_rows, read_vouched
+        from engine.row_store import read_rows, read_turn, read_vouched
 
-        if wanted.ids is not None and wanted.vouched:
-            return tuple(await read_vouched(self._store, wanted.ids)), frozenset()
-        rows = await read_rows(self._store, wanted.user_id, wanted.ids)
-        return tuple(rows), await read_optouts(self._store, wanted.user_id)
+        if wanted.ids is None:
+            return StoredRows(0, *await read_turn(self._store, wanted.user_id))
+        if wanted.vouched:
+            return StoredRows(0, tuple(await read_vouched(self._store, wanted.ids)))
+        return StoredRows(0, tuple(await read_rows(self._store, wanted.user_id, wanted.ids)))
+
+    def _last_known(self, wanted: Wanted) -> StoredRows:
+        """Return what was last read of these rows, by themselves or among all of their user's."""
+        known = self._known.get(wanted)
+        if known is not None or wanted.ids is None:
+            return NOTHING_STORED if known is None else known[1]
+        _, every = self._known.get(Wanted(user_id=wanted.user_id), (0, NOTHING_STORED))
+        return StoredRows(every.stamp, tuple([row for row in every.rows if row.id in wanted.ids]))

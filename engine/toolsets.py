@@ -79,6 +79,10 @@ class Toolsets:
         self._known: dict[_Choice, Toolset] = {}
         self.tools = RowTools(manager, self._services)
 
+    async def begin(self) -> None:
+        """Note whether any rows may be stored. :raises LogUnavailable: if the database cannot be read"""
+        await self._book.begin()
+
     async def resolve(self, context: CallContext, *, now: bool = False) -> Toolset:
         """Return the turn's toolset; a row whose tool is not there is left out and logged.
 
@@ -137,6 +141,19 @@ class Toolsets:
         self._known[choice] = toolset
         return toolset
 
+    async def current(self, row: ToolRow, context: CallContext) -> ToolRow | None:
+        """Return a row of a turn as of this engine's last append; None: the turn has it no more."""
+        if row.id not in self._by_id:
+            return await self.row(row.id, context.user_id, vouched=context.agent_id is not None, now=False)
+        if self.may_be_off(row, context):
+            stored = await self._book.rows(Wanted(user_id=context.user_id))
+            return None if row.name in stored.optouts else row
+        return row
+
+    def may_be_off(self, row: ToolRow, context: CallContext) -> bool:
+        """Tell whether a turn has a row unless its user has switched that off: default tools that nobody listed."""
+        return row.synthesised and context.tool_ids is None and context.agent_id is None and self._book.keeps
+
     def is_given(self, tool_id: str) -> bool:
         """Return whether there is a row of this id that is not stored in the journal, whoever owns it."""
         return tool_id in self._by_id
@@ -167,7 +184,7 @@ class Toolsets:
 
     def _listed(self, ids: Sequence[str], stored: dict[str, ToolRow]) -> Iterator[ToolRow]:
         for tool_id in dict.fromkeys(ids):
-            row = self._by_id.get(tool_id) or stored.get(tool_id) or selectable_row(self._manager, tool_id)
+            row = self._by_id.get(tool_id) or selectable_row(self._manager, tool_id) or stored.get(tool_id)
             if row is not None and row.active:
                 yield row
 
