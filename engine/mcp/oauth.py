@@ -25,15 +25,17 @@ class StoredAuth(httpx2.Auth):
 
     A 401 renews it, or takes what another worker has stored since, and sends the request once more: the server has
     turned it down unread. A second 401 is an error.
+
+    :ivar place: whose token, for which server
     """
 
     def __init__(self, grants: Grants, place: Place) -> None:
         self._grants = grants
-        self._place = place
+        self.place = place
         self._known: Kept | None = None
 
     def __repr__(self) -> str:
-        return f"<StoredAuth {shown(self._place.url)}>"
+        return f"<StoredAuth {shown(self.place.url)}>"
 
     async def ready(self) -> None:
         """Make sure, before a session is begun, that there is a token to send.
@@ -46,7 +48,7 @@ class StoredAuth(httpx2.Auth):
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Authenticate a request. The errors are those of :meth:`ready`."""
-        if not _same_origin(request.url, httpx2.URL(self._place.url)):
+        if not _same_origin(request.url, httpx2.URL(self.place.url)):
             yield request
             return
         token = await self._token()
@@ -55,12 +57,12 @@ class StoredAuth(httpx2.Auth):
             token = await self._token(rejected=token)
             response = yield _bearing(request, token)
             if response.status_code == 401:
-                raise self._place.needed("turns down a token that has just been renewed")
+                raise self.place.needed("turns down a token that has just been renewed")
         if response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope":
-            raise self._place.needed(f"asks for {_wanted(response)}; add that to the row's oauth_scopes")
+            raise self.place.needed(f"asks for {_wanted(response)}; add that to the row's oauth_scopes")
 
     async def _token(self, rejected: str | None = None) -> str:
-        self._known = await self._grants.usable(self._place, rejected=rejected, known=self._known)
+        self._known = await self._grants.usable(self.place, rejected=rejected, known=self._known)
         return self._known.grant.access_token
 
 

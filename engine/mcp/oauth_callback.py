@@ -140,8 +140,5 @@ async def _request(connection: h11.Connection, stream: ByteStream) -> h11.Reques
 
 
 def _refusal(said: dict[str, str]) -> AuthorizationFailed:
-    code = error_code(said["error"]) or "error"
-    description = said.get("error_description", "")
-    return AuthorizationFailed(
-        f"the authorization was refused: {code}{': ' + shown(description) if description else ''}"
-    )
+    code, description = error_code(said["error"]) or "error", shown(said.get("error_description", ""))
+    return AuthorizationFailed(f"the authorization was refused ({code}{': ' if description else ''}{description})")

@@ -74,6 +74,8 @@ def canonical_url(server_url: str) -> str:
         raise Refused("server_url must be an http or https URL with a host")
     if url.userinfo:
         raise Refused("server_url must not carry a user name or password")
+    if url.port == {"http": 80, "https": 443}[url.scheme]:
+        url = url.copy_with(port=None)
     canonical = f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}"
     require_storable(canonical, "server_url")
     return canonical

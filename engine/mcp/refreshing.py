@@ -150,7 +150,7 @@ class Grants:
     async def _stored(self, place: Place, store: TokenStore, kept: Kept, grant: Grant) -> None:
         try:
             with anyio.fail_after(_STORING):
-                if await store.replace(kept, grant):
+                if await store.replace(kept, grant) or await _restored(store, kept, grant):
                     return
         except (Unavailable, TimeoutError) as error:
             self._unsaved[place.owner, place.url] = kept, grant
@@ -166,6 +166,13 @@ class Grants:
         except (Unavailable, TimeoutError) as error:
             # The claim runs out by itself.
             _log.info("a claim could not be given up: %s", error)
+
+
+async def _restored(store: TokenStore, kept: Kept, grant: Grant) -> bool:
+    """Store a renewal over the mark of a worker to whom the same refresh token was refused, for being used already."""
+    now = await store.read()
+    marked = now is not None and now.grant.refused and now.grant.refresh_token == kept.grant.refresh_token
+    return bool(marked and now is not None and await store.replace(now, grant))
 
 
 class _Turn:

@@ -1,0 +1,3 @@
+"""Tests of the client of MCP servers."""
+
+__all__ = ()

@@ -1,0 +1,3 @@
+"""Tests of OAuth towards MCP servers."""
+
+__all__ = ()
