@@ -59,8 +59,7 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
     request = build(operation, arguments, idempotency_key)
     secrets = secrets_of(operation.security, credentials)
     # All the row's secrets are looked for, not only those of this operation.
-    masker = Masker({name: item if isinstance(item, str) else str(item) for name, item in credentials.items()})
-    return Call(operation, request, signed(request, secrets), masker)
+    return Call(operation, request, signed(request, secrets), Masker(credentials))
 
 
 async def called(client: SafeClient, call: Call, seconds: float) -> ToolResult:

@@ -25,6 +25,9 @@ _MARKS: Final = (
 )
 _STARTS: Final = tuple(mark for mark, _ in _MARKS)
 _MAGIC: Final = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"OggS", b"wOF")
+_UNTOLD: Final = ("utf-8", "idna", "punycode", "unicode-escape", "unicode_escape", "raw-unicode-escape", "undefined")
+"""Codecs by which a text is not read because a server names them: what is UTF-8 is seen, the others are Python's."""
+
 _WIDE: Final = ("utf-16", "utf16", "utf-32", "utf32", "ucs-2")
 _CUT: Final = "It was not read to its end: what is given is its beginning, as text."
 _UNREAD: Final = "It is too large, and was not read."
@@ -69,9 +72,10 @@ def text_in(body: bytes, charset: str | None) -> str:
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body.decode(name, "replace")
-    if charset is not None and charset.lower() not in ("utf-8", "utf8"):
-        with suppress(LookupError, ValueError):
-            return body.decode(charset, "replace")
+    with suppress(LookupError, ValueError):
+        name = codecs.lookup(charset or "utf-8").name
+        if name not in _UNTOLD:
+            return body.decode(name, "replace")
     try:
         # A body that was cut may end within a character.
         return codecs.getincrementaldecoder("utf-8")().decode(body)

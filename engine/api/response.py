@@ -72,10 +72,7 @@ def _redirected(reply: Reply) -> Iterable[str]:
 def _masked(content: Content, reply: Reply, masker: Masker) -> Content:
     if content.kind == "bytes" and masker.occurs_in(reply.body):
         return Content(None, ("Its bytes hold the tool's credential, so they are withheld.",))
-    try:
-        return Content(masker.value(content.data), tuple(map(masker.text, content.notes)), content.kind)
-    except RecursionError:
-        return Content(None, ("It is nested too deeply to be read.",))
+    return Content(masker.value(content.data), tuple(map(masker.text, content.notes)), content.kind)
 
 
 def _bounded(content: Content) -> Content:

@@ -74,8 +74,10 @@ def secrets_of(security: Iterable[Injection], credentials: Mapping[str, Any]) ->
     for injection in security:
         for name in injection.secrets:
             value = credentials.get(name)
-            # Of a user name with an empty password some APIs make a key.
-            if value is None or (value == "" and name != "password"):
+            if value in (None, "") and name == "password" and injection.place == "basic":
+                # Some APIs take a key as the user name, and no password.
+                value = ""
+            elif value in (None, ""):
                 raise Refused(f"The tool has no credential {quoted(name)}: its owner must add it.")
             found[name] = str(value)
     return found

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
+import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.api.operation import Operation
 from events.errors import Refused
@@ -110,3 +114,18 @@ async def test_what_stands_in_the_url_is_sent_as_it_stands() -> None:
         await result_of_call({"url": server.origin})
         assert server.last.target == "/"
     assert "characters" in refused(action, {"x": "x" * 20_000})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=12), st.sampled_from([None, "label", "matrix"]))
+def test_no_text_leaves_its_segment(value: str, style: str | None) -> None:
+    action = path("https://h.example/a/{x}/b", x=TEXT)
+    try:
+        request = built({**action, "wire": {"query_params": {"x": {"style": style}}}}, {"x": value})
+    except (Refused, UnicodeEncodeError):
+        assert value in ("", ".", "..") or any("\ud800" <= char <= "\udfff" for char in value)
+        return
+    _, first, segment, last = request.path.split("/")
+    assert (first, last, request.query) == ("a", "b", "")
+    assert unquote(segment) == {None: "", "label": ".", "matrix": ";x="}[style] + value
+    assert httpx.URL(f"{request.origin}{request.path}").raw_path.decode() == request.path

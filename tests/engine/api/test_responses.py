@@ -8,10 +8,17 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.api.masking import Masker
+from engine.api.operation import Operation
+from engine.api.response import result_of
 from engine.contract import ToolResult
 from engine.net.policy import NetPolicy
+from engine.net.reply import Reply
+from engine.results import finish
 from tests.engine.api.calls import LOCAL, result_of_call
 from tests.engine.api.raw_server import RawServer, answer, raw_server
 
@@ -19,6 +26,18 @@ __all__ = ()
 
 pytestmark = pytest.mark.anyio
 OK = "API call successful."
+TYPES = [
+    None,
+    "",
+    "application/json",
+    "application/json; charset=utf-16",
+    "text/plain; charset=utf-7",
+    "text/html; charset=idna",
+    "text/xml; charset=unicode_escape",
+    "text/plain; charset=\0",
+    "application/octet-stream",
+    "x/y; charset=undefined",
+]
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff" * 10
 
 
@@ -197,3 +216,12 @@ async def test_a_call_ends_at_its_deadline() -> None:
                 "data": None,
                 "message": f"Request timeout (0.5s exceeded){unknown}",
             }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40), st.sampled_from(TYPES), st.sampled_from([200, 404]), st.booleans())
+def test_no_body_breaks_a_call(body: bytes, content_type: str | None, status: int, is_cut: bool) -> None:
+    headers = () if content_type is None else (("Content-Type", content_type),)
+    reply = Reply(url="", status=status, headers=headers, content_type="", charset=None, body=body, is_cut=is_cut)
+    result = result_of(reply, Operation.of({"url": "https://h.example/", "project": "a.b"}), Masker({"k": "secret"}))
+    assert finish(result).value["status_code"] == status

@@ -1,0 +1,102 @@
+"""Credentials: put in when a request is sent, to its origin, and never shown (CASES OTEL-03)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from engine.api.calling import prepared
+from engine.api.masking import Masker
+from tests.engine.api.calls import result_of_call
+from tests.engine.api.raw_server import answer, raw_server
+
+__all__ = ()
+
+pytestmark = pytest.mark.anyio
+SECRET = "zq-7Hf2-secret"
+
+
+async def test_where_credentials_go() -> None:
+    key = {"secret": "key"}
+    with raw_server() as server:
+        for injection, credentials, sent in (
+            ({"in": "header", "name": "X-API-Key", **key}, {"key": SECRET}, ("x-api-key", SECRET)),
+            ({"in": "header", "name": "X-K", "prefix": "Key ", **key}, {"key": 12345}, ("x-k", "Key 12345")),
+            ({"in": "bearer", **key}, {"key": SECRET}, ("authorization", f"Bearer {SECRET}")),
+            ({"in": "cookie", "name": "s", **key}, {"key": "a;b"}, ("cookie", "s=a%3Bb")),
+            (
+                {"in": "basic"},
+                {"username": "é", "password": "p:q"},
+                ("authorization", f"Basic {b64encode('é:p:q'.encode()).decode()}"),
+            ),
+            (
+                {"in": "basic"},
+                {"username": SECRET},
+                ("authorization", f"Basic {b64encode(f'{SECRET}:'.encode()).decode()}"),
+            ),
+        ):
+            await result_of_call({"url": server.origin, "security": [injection]}, credentials=credentials)
+            assert server.last.header(sent[0]) == sent[1]
+        action = {
+            "url": f"{server.origin}/{{t}}/x?a=1",
+            "security": [{"in": "path", "name": "t", **key}, {"in": "query", "name": "k=", **key}],
+        }
+        await result_of_call(action, credentials={"key": "a/b ?&"})
+        assert server.last.target == "/a%2Fb%20%3F%26/x?a=1&k%3D=a%2Fb%20%3F%26"
+
+
+async def test_a_call_whose_credential_cannot_be_sent_is_not_sent() -> None:
+    key = {"secret": "key"}
+    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"in": "bearer", **key}, {}, '"key"'),
+        ({"in": "bearer", **key}, {"key": ""}, '"key"'),
+        ({"in": "basic"}, {"password": SECRET}, '"username"'),
+        ({"in": "basic"}, {"username": f"{SECRET}:", "password": "x"}, "colon"),
+        ({"in": "bearer", **key}, {"key": f"{SECRET}\r\nX: y"}, "Authorization"),
+        ({"in": "header", "name": "X-K", **key}, {"key": f"{SECRET}日"}, "X-K"),
+        ({"in": "path", "name": "t", **key}, {"key": ".."}, "path"),
+        ({"in": "bearer", **key}, {"key": SECRET, "url": "https://evil.example/"}, '"url"'),
+        ({"in": "bearer", **key}, {"key": SECRET, "query_params": SECRET}, '"query_params"'),
+    ]
+    with raw_server() as server:
+        for injection, credentials, said in cases:
+            action = {"url": f"{server.origin}/{{t}}", "query_params": {"properties": {"t": {}}}}
+            given = {} if injection["in"] == "path" else {"t": "x"}
+            result = await result_of_call({**action, "security": [injection]}, given, credentials=credentials)
+            assert result.data["status_code"] is None
+            assert said in result.data["message"]
+            assert SECRET not in repr(result)
+        assert server.received == []
+
+
+async def test_a_credential_is_not_sent_on_by_a_redirect() -> None:
+    with raw_server() as server, raw_server() as other:
+        server.answers = [answer(b"", 307, None, Location=f"{other.origin}/?k={SECRET}")]
+        action = {"url": server.origin, "security": [{"in": "bearer", "secret": "key"}]}
+        result = await result_of_call(action, credentials={"key": SECRET})
+        assert result.data["location"] == f"{other.origin}/?k=***"
+        assert other.received == []
+
+
+def test_nothing_shows_a_credential() -> None:
+    config = {"url": "https://h.example/{t}", "auth_credentials": {"key": SECRET}}
+    security = [{"in": "path", "name": "t", "secret": "key"}, {"in": "bearer", "secret": "key"}]
+    call = prepared({**config, "security": security}, {}, None)
+    assert SECRET in call.parts.url
+    assert SECRET not in repr([call, call.parts, call.masker, call.request, call.operation, call.request.preview()])
+
+
+def test_what_is_masked() -> None:
+    masker = Masker({"key": SECRET, "number": 123456, "short": "abc"})
+    assert masker.value({SECRET: [f"x{SECRET}y", {"a": b64encode(SECRET.encode()).decode()}], "n": "no. 123456"}) == {
+        "***": ["x***y", {"a": "***"}],
+        "n": "no. ***",
+    }
+    assert masker.text("abc") == "abc"
+    assert masker.occurs_in(b"\xff" + SECRET.encode())
+    assert not masker.occurs_in(b"\xff")
+    given = {"a": [SECRET]}
+    masker.value(given)
+    assert given == {"a": [SECRET]}
