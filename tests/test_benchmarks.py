@@ -12,6 +12,7 @@ from benchmarks.compare import compare
 from benchmarks.execute import Executing, measure_engine, measure_execute
 from benchmarks.figures import Figure, Results
 from benchmarks.log import measure_log
+from benchmarks.net import measure_net
 from benchmarks.parse import measure_parse
 from benchmarks.prep import measure_prep
 from benchmarks.reading import measure_reading
@@ -59,6 +60,12 @@ def test_without_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.partition(",  ")[0].split("  ")[0] for line in table[1:-1]] == [
         f"null://: execute, {callers} at once, {loop}" for callers in (1, 8) for loop in ("asyncio", "trio")
     ]
+
+
+def test_the_way_out_is_measured_beside_bare_httpx() -> None:
+    goals = [figure for figure in measure_net(TINY) if figure.goal is not None]
+    assert {figure.unit for figure in goals} == {"of bare httpx"}
+    assert len(goals) == 4
 
 
 def test_so_many_calls_of_a_hundred_were_done_within_that_time() -> None:
