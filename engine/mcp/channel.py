@@ -37,15 +37,21 @@ _COURTESY: Final = 2.0
 """Seconds for a message that nobody waits for."""
 
 _ANY_RESULT: Final[Mapping[str, dict[str, Any]]] = {"tools/call": {"content": [], "resultType": "complete"}}
+_CLOSED: Final = ErrorData(code=CONNECTION_CLOSED, message="the connection is closed")
 _LOST: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class NoAnswer(MCPError):
-    """A request was not answered, or not with a result; the exchange tells what is known of it."""
+    """A request was not answered, or not with a result.
+
+    :ivar exchange: what is known of it
+    :ivar cut: the connection is gone; else it is the server that says so, or the library in its place
+    """
 
     def __init__(self, error: ErrorData, exchange: Exchange) -> None:
         super().__init__(error.code, error.message, error.data)
         self.exchange = exchange
+        self.cut = error is _CLOSED or (error.code == CONNECTION_CLOSED and error.message.startswith("SSE stream"))
 
 
 class _Waiting:
@@ -95,7 +101,7 @@ class Channel:
         number = self._number(options)
         exchange.number = number
         if self.closed:
-            raise NoAnswer(_closed(), exchange)
+            raise NoAnswer(_CLOSED, exchange)
         waiting = self._waiting[number] = _Waiting(options.get("on_progress"))
         try:
             with in_exchange(exchange):
@@ -124,7 +130,7 @@ class Channel:
                 try:
                     await self._write.send(SessionMessage(request, _metadata(options)))
                 except _LOST:
-                    return _closed()
+                    return _CLOSED
                 await waiting.answered.wait()
                 return waiting.outcome
         except anyio.get_cancelled_exc_class():
@@ -170,7 +176,7 @@ class Channel:
             self.closed = True
             self.ended.set()
             for waiting in self._waiting.values():
-                waiting.settle(_closed())
+                waiting.settle(_CLOSED)
 
     def _take(self, item: Any, tasks: TaskGroup, on_request: Any, on_notify: Any, intercept: Any) -> None:
         if isinstance(item, Exception):
@@ -240,7 +246,3 @@ def _request(number: int | str, method: str, parameters: Mapping[str, Any] | Non
 def _metadata(options: CallOptions) -> ClientMessageMetadata | None:
     headers = options.get("headers")
     return ClientMessageMetadata(headers=headers) if headers else None
-
-
-def _closed() -> ErrorData:
-    return ErrorData(code=CONNECTION_CLOSED, message="the connection is closed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from events.errors import Refused
 
-__all__ = ("InvalidServer", "McpError", "NotAllowed", "NotAnswered", "RefusedByServer", "SignInNeeded")
+__all__ = ("InvalidServer", "McpError", "NotAllowed", "NotAnswered", "RefusedByServer", "SessionOver", "SignInNeeded")
 
 
 class McpError(Refused):
@@ -32,6 +32,10 @@ class NotAllowed(McpError):
 
 class SignInNeeded(NotAllowed):
     """Only a person can give access (OAuth), and a call never waits for one."""
+
+
+class SessionOver(McpError):
+    """The session must not be used any further, for it was opened as somebody else; nothing was sent."""
 
 
 class RefusedByServer(McpError):

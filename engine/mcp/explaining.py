@@ -6,10 +6,10 @@ from typing import Final
 
 import httpx2
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+from mcp_types import PARSE_ERROR
 
 from engine.mcp.channel import NoAnswer
-from engine.mcp.errors import McpError, NotAllowed, NotAnswered, RefusedByServer
+from engine.mcp.errors import McpError, NotAllowed, NotAnswered, RefusedByServer, SessionOver
 from engine.mcp.exchange import Exchange
 from engine.mcp.server import Server
 from engine.mcp.sse import NoStream
@@ -35,9 +35,11 @@ _STAND_INS: Final = frozenset({"Not Found", "Session terminated", "Server return
 def is_over(error: NoAnswer, server: Server) -> bool:
     """Tell whether a request was not taken because its session is over: then it certainly was not run."""
     exchange = error.exchange
+    if isinstance(exchange.error, SessionOver):
+        return True
     if exchange.status == 404:
         return exchange.session_id is not None or server.transport == "sse"
-    return error.code == CONNECTION_CLOSED and not exchange.sent
+    return error.cut and not exchange.sent
 
 
 def explained(error: Exception, server: Server) -> McpError:
@@ -81,7 +83,7 @@ def _unanswered(error: NoAnswer, exchange: Exchange, address: str) -> McpError:
     status = exchange.status or 0
     if status >= 400 and (status in (401, 403) or not told):
         return _by_status(status, address) or _unusable(address)
-    if error.code == CONNECTION_CLOSED:
+    if error.cut:
         return NotAnswered(f"the connection to the MCP server {address} broke off", ran=exchange.sent)
     if error.code == PARSE_ERROR:
         return NotAnswered(f"the answer of the MCP server {address} cannot be read", ran=True)

@@ -70,12 +70,17 @@ class Sessions:
     @asynccontextmanager
     async def _single(self, server: Server, authenticate: Authenticate) -> AsyncGenerator[Session]:
         session = Session(server, authenticate, self._services, self.idle)
+        failure: Exception | None = None
         async with anyio.create_task_group() as owner:
             owner.start_soon(session.run)
             try:
                 yield session
+            except Exception as error:  # raised below: the group would wrap it
+                failure = error
             finally:
                 session.close()
+        if failure is not None:
+            raise failure
 
     async def _run(self, key: SessionKey, session: Session) -> None:
         try:
