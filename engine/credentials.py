@@ -58,6 +58,10 @@ class Vault:
         """The id of the master key under which everything new is sealed."""
         return self._keys().current
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a master key is among the keys."""
+        return name in self._keys().keys
+
     def seal(self, credentials: Credentials, *, owner: str | None, row_id: str) -> str | None:
         """Return the sealed credentials, another text each time; None where there are none.
 

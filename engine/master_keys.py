@@ -16,7 +16,7 @@ import msgspec
 from engine.state_folder import state_folder
 from events.errors import Refused, Unavailable
 
-__all__ = ("KEYS", "KEY_FILE", "ONE_KEY", "MasterKeys", "find_master_keys", "key_file", "parse_keys")
+__all__ = ("KEYS", "KEY_FILE", "ONE_KEY", "MasterKeys", "add_key", "find_master_keys", "key_file", "parse_keys")
 
 ONE_KEY: Final = "CALLJOURNAL_MASTER_KEY"
 """The environment variable that holds one key."""
@@ -108,6 +108,37 @@ def key_file() -> Path:
     return folder / KEY_FILE
 
 
+def add_key() -> str:
+    """Put a new key into the key file, as the current one, and return its id; those that are there stay.
+
+    :raises Refused: if the keys are not those of the file, or somebody else is adding one
+    :raises Unavailable: if the file cannot be written
+    """
+    named = next((name for name in (KEYS, ONE_KEY) if os.environ.get(name, "").strip()), None)
+    if named is not None:
+        raise Refused(f"the keys are those of {named}; put a new one first in {KEYS}, with the older ones behind it")
+    path = key_file()
+    lock = path.with_name(f"{path.name}.lock")
+    _of_file(path)
+    try:
+        # Two that add at once would each drop the other's, and what is sealed under it.
+        os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise Refused(f"somebody else is adding a key; if nobody is, remove {lock}") from None
+    try:
+        found = _of_file(path)
+        new, key = _new_entry()
+        older = [f"{name}:{base64.b64encode(found.keys[name]).decode()}\n" for name in found.keys]
+        mine = _write_beside(path, "".join([new, *older]))
+        mine.replace(path)
+        _sync_folder(path.parent)
+        return _id_of(key)
+    except OSError as error:
+        raise Unavailable(f"the master key file {path} cannot be written ({error.strerror})") from error
+    finally:
+        lock.unlink()
+
+
 def _decoded(text: str) -> bytes | None:
     standard = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
@@ -137,12 +168,7 @@ def _of_file(path: Path) -> MasterKeys:
 def _make(path: Path) -> None:
     """Make the file whole or not at all; whoever is first wins."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mine = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    key = os.urandom(_SIZE)
-    with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(f"{_id_of(key)}:{base64.b64encode(key).decode()}\n")
-        file.flush()
-        os.fsync(file.fileno())
+    mine = _write_beside(path, _new_entry()[0])
     try:
         # Unlike a rename, a link replaces nothing.
         os.link(mine, path)
@@ -151,6 +177,20 @@ def _make(path: Path) -> None:
         return
     finally:
         mine.unlink()
+
+
+def _new_entry() -> tuple[str, bytes]:
+    key = os.urandom(_SIZE)
+    return f"{_id_of(key)}:{base64.b64encode(key).decode()}\n", key
+
+
+def _write_beside(path: Path, text: str) -> Path:
+    mine = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return mine
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from engine.cli.approvals import approvals
+from engine.cli.credentials import credentials
 from engine.cli.decide import approve, deny, resume
 from engine.cli.doctor import doctor
 from engine.cli.failure import BAD_INPUT, failure_of, report
@@ -71,7 +72,7 @@ def calljournal(
 
 
 _WORK = (run, events, attempts, approvals, approve, deny, resume, rules, reconcile)
-_CARE = (verify, rebuild, migrate, catalogue, doctor)
+_CARE = (credentials, verify, rebuild, migrate, catalogue, doctor)
 
 for _command in (*_WORK, *_CARE):
     calljournal.add_command(_command)
