@@ -12,10 +12,12 @@ import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
 
 from engine.contract import Scope
-from engine.mcp.oauth_errors import shown
+from engine.mcp.errors import McpError
+from engine.mcp.oauth_errors import AuthorizationFailed, AuthorizationUnavailable, AuthorizedAnew, shown
 from engine.mcp.oauth_grant import canonical_url
 from engine.mcp.refreshing import Grants, Place
 from engine.mcp.token_store import Kept
+from events.errors import Refused, Unavailable
 
 __all__ = ("StoredAuth", "oauth_auth", "oauth_for", "place_of")
 
@@ -24,7 +26,8 @@ class StoredAuth(httpx2.Auth):
     """Sends the stored token of a place to its server, and to no other origin (BEHAVIOUR 136, MCP-10).
 
     A 401 renews it, or takes what another worker has stored since, and sends the request once more: the server has
-    turned it down unread. A second 401 is an error.
+    turned it down unread. A second 401 is an error. It keeps to the consent that it began with: a session that was
+    opened as one person never goes on as another.
 
     :ivar place: whose token, for which server
     """
@@ -41,13 +44,17 @@ class StoredAuth(httpx2.Auth):
         """Make sure, before a session is begun, that there is a token to send.
 
         :raises AuthorizationNeeded: if a person has to agree first
-        :raises AuthorizationUnavailable: if it cannot be renewed now; trying again later may help
-        :raises LogUnavailable: if the database cannot be read
+        :raises AuthorizationUnavailable: if it cannot be read or renewed now; trying again later may help
+        :raises AuthorizationFailed: if it cannot be opened, or its renewal was refused
         """
         await self._token()
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Authenticate a request. The errors are those of :meth:`ready`."""
+        """Authenticate a request.
+
+        :raises AuthorizedAnew: if there has been another consent since the first request
+        :raises McpError: as :meth:`ready`
+        """
         if not _same_origin(request.url, httpx2.URL(self.place.url)):
             yield request
             return
@@ -62,8 +69,18 @@ class StoredAuth(httpx2.Auth):
             raise self.place.needed(f"asks for {_wanted(response)}; add that to the row's oauth_scopes")
 
     async def _token(self, rejected: str | None = None) -> str:
-        self._known = await self._grants.usable(self.place, rejected=rejected, known=self._known)
-        return self._known.grant.access_token
+        try:
+            kept = await self._grants.usable(self.place, rejected=rejected, known=self._known)
+        except McpError:
+            raise
+        except Unavailable as error:
+            raise AuthorizationUnavailable(f"the authorization for {shown(self.place.url)}: {error}") from error
+        except Refused as error:
+            raise AuthorizationFailed(f"the authorization for {shown(self.place.url)}: {error}") from error
+        if self._known is not None and self._known.grant.consent != kept.grant.consent:
+            raise AuthorizedAnew(f"{shown(self.place.url)} was authorized anew; call it again")
+        self._known = kept
+        return kept.grant.access_token
 
 
 def oauth_auth(server_url: str, scope: Scope) -> StoredAuth:
@@ -85,8 +102,7 @@ async def oauth_for(
 
     :param interactive: whether a person is there; it makes no difference, for consent is given on the command line
     :raises AuthorizationNeeded: if a person has to agree first
-    :raises AuthorizationUnavailable: if the token cannot be renewed now
-    :raises LogUnavailable: if the database cannot be read
+    :raises McpError: if the token cannot be read, opened or renewed
     :raises Refused: if the row's URL is none, or there is no journal to keep tokens in
     """
     auth = oauth_auth(str(config.get("server_url") or ""), scope)

@@ -27,6 +27,7 @@ from engine.mcp.oauth_http import OAuthHttp
 from engine.mcp.refreshing import Grants, Place
 from engine.mcp.token_store import TokenStore
 from engine.services import Services
+from events.keys import new_id
 
 __all__ = ("Consenting", "ShowUrl")
 
@@ -156,6 +157,7 @@ class Consenting:
             raise AuthorizationFailed(f"{shown(self._place.url)} asks for no authorization")
         context = self._provider.context
         return Grant(
+            consent=new_id(),
             access_token=tokens.access_token,
             refresh_token=tokens.refresh_token,
             scope=tokens.scope,

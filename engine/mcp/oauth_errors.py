@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.mcp.errors import NotAllowed, SignInNeeded
-from events.errors import Unavailable
+from engine.mcp.errors import NotAllowed, NotAnswered, SessionOver, SignInNeeded
 
-__all__ = ("AuthorizationFailed", "AuthorizationNeeded", "AuthorizationUnavailable", "error_code", "shown")
+__all__ = (
+    "AuthorizationFailed",
+    "AuthorizationNeeded",
+    "AuthorizationUnavailable",
+    "AuthorizedAnew",
+    "error_code",
+    "shown",
+)
 
 _CODE: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 _LONGEST: Final = 200
@@ -30,8 +36,16 @@ class AuthorizationFailed(NotAllowed):
     """A consent, or its renewal, came to nothing; what was stored before stands."""
 
 
-class AuthorizationUnavailable(Unavailable):
-    """The authorization could not be renewed now; what is stored was kept, and the same call may succeed later."""
+class AuthorizationUnavailable(NotAnswered):
+    """The authorization cannot be used or renewed now; what is stored was kept, and the same call may succeed later."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, ran=False)
+        self.text = text
+
+
+class AuthorizedAnew(SessionOver):
+    """A person has agreed anew since the session was opened, perhaps as somebody else; another session is needed."""
 
 
 def error_code(code: object) -> str | None:

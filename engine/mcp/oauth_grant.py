@@ -23,6 +23,7 @@ _MARGIN: Final = 10.0
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """One owner's access to one server. Its ``repr`` shows none of it.
 
+    :ivar consent: which consent it goes back to, through all its renewals
     :ivar scope: what was granted, between blanks; None: the server did not say
     :ivar stale_at: when to renew it, seconds since the epoch; None: the server named no end
     :ivar client: the registration (RFC 7591), as mcp keeps it
@@ -32,6 +33,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     :ivar refused: the error code with which the authorization server withdrew it; None: it did not
     """
 
+    consent: str
     access_token: str
     refresh_token: str | None = None
     scope: str | None = None
@@ -74,6 +76,8 @@ def canonical_url(server_url: str) -> str:
         raise Refused("server_url must be an http or https URL with a host")
     if url.userinfo:
         raise Refused("server_url must not carry a user name or password")
+    if not re.fullmatch(r"[a-z0-9._:-]+", url.raw_host.decode("ascii")):
+        raise Refused("server_url has a host that is none")
     if url.port == {"http": 80, "https": 443}[url.scheme]:
         url = url.copy_with(port=None)
     canonical = f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}"

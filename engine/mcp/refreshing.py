@@ -181,7 +181,7 @@ class _Turn:
     def __init__(self) -> None:
         self.lock = anyio.Lock()
         self.failures = 0
-        self._error: AuthorizationFailed | AuthorizationUnavailable = AuthorizationUnavailable()
+        self._error: AuthorizationFailed | AuthorizationUnavailable = AuthorizationUnavailable("")
 
     def failed(self, error: AuthorizationFailed | AuthorizationUnavailable) -> None:
         """Take note of a failure."""
@@ -190,7 +190,9 @@ class _Turn:
 
     def failure(self) -> AuthorizationFailed | AuthorizationUnavailable:
         """Return the last failure anew: one exception is not raised in several tasks."""
-        return type(self._error)(str(self._error))
+        if isinstance(self._error, AuthorizationUnavailable):
+            return AuthorizationUnavailable(self._error.text)
+        return AuthorizationFailed(str(self._error))
 
 
 def _pauses() -> Iterator[float]:

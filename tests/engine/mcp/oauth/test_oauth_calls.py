@@ -7,7 +7,7 @@ import pytest
 
 from engine.contract import Scope
 from engine.mcp.oauth import oauth_auth, oauth_for
-from engine.mcp.oauth_errors import AuthorizationNeeded
+from engine.mcp.oauth_errors import AuthorizationNeeded, AuthorizedAnew
 from engine.mcp.oauth_grant import canonical_url, parse_scopes
 from engine.net.transport2 import client_factory
 from engine.services import Services
@@ -99,8 +99,8 @@ async def test_a_token_goes_to_its_own_origin_only(sqlite_url: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_another_worker_s_consent_is_seen_at_the_next_request(journal_url: str) -> None:
-    """Nothing is kept in the process: an authentication in use takes the new token, and opens the old one once."""
+async def test_another_worker_s_tokens_are_seen_at_the_next_request(journal_url: str) -> None:
+    """Nothing is kept in the process: a renewal is taken over at once, and a new consent ends what began before it."""
     with authority() as server:
         async with serving(journal_url) as services, serving(journal_url) as others:
             scope = scope_of(services)
@@ -108,10 +108,14 @@ async def test_another_worker_s_consent_is_seen_at_the_next_request(journal_url:
             auth = oauth_auth(server.url, scope)
             async with client_factory(services.net)(auth=auth) as client:
                 first = (await client.get(server.url)).json()
-                again = (await client.get(server.url)).json()
+                server.expire()
+                assert (await get(server.url, scope_of(others))).json() == first
+                assert (await client.get(server.url)).json() == first
+                assert server.refreshes == 1
                 await consented(server.url, scope_of(others))
-                second = (await client.get(server.url)).json()
-            assert first == again != second
+                with pytest.raises(AuthorizedAnew):
+                    await client.get(server.url)
+            assert (await get(server.url, scope)).json() != first
             assert repr(auth) == f"<StoredAuth {server.url}>"
 
 
