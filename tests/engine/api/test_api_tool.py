@@ -192,7 +192,7 @@ async def test_case_otel_03_a_credential_reaches_the_server_and_nobody_else(
             shown = [*events, *map(to_wire, events), told, engine, engine.statistics(), await kept(engine)]
         places = repr([*shown, station.all_of_it(), caplog.text, [record.args for record in caplog.records]])
         assert [form for form in (*FORMS, *map(ascii, FORMS)) if form.strip("'") in places] == []
-        assert "execute_tool" in places
+        assert all(name in places for name in ("execute_tool", "http.request.method", "http.response.status_code"))
         assert arguments == {"note": f"my key is {SECRET}", "dock": "d"}
         statuses = [event.status for event in events if isinstance(event, Executed)]
         assert statuses == ["error", "completed", "completed", "error", "completed"]
