@@ -1,4 +1,4 @@
-"""Connections to the addresses that were judged, several at once where one is slow; and what the pool knows them by."""
+"""A connection to one of several addresses, more than one being tried at once where the first is slow."""
 
 from __future__ import annotations
 
@@ -7,36 +7,19 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
 
-from engine.net.addresses import Address
-
-__all__ = ("Closeable", "dial", "judged", "key_of")
+__all__ = ("Closeable", "closed", "dial")
 
 _HEAD_START: Final = 0.25
-_MARK: Final = ">"
 
 
 class Closeable(Protocol):
     """What a connection is here: something to close."""
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close it; at once, on cancellation too."""
 
 
 S = TypeVar("S", bound=Closeable)
-
-
-def key_of(host: str, addresses: Sequence[Address]) -> bytes:
-    """Return what the pool takes for the host: its name with the addresses that were judged.
-
-    So a warm connection serves a request only if the request's own look-up found the same addresses, and never another
-    host that shares an address (whose certificate it did not show).
-    """
-    return f"{host}{_MARK}{','.join(map(str, addresses))}".encode("ascii")
-
-
-def judged(key: str) -> list[str]:
-    """Return the addresses in a key; a host that is none has none, so that nothing connects past the policy."""
-    return [each for each in key.partition(_MARK)[2].split(",") if each]
 
 
 async def dial(
@@ -58,6 +41,12 @@ async def dial(
         await race.forfeit()
         raise
     return race.result()
+
+
+async def closed(connection: Closeable) -> None:
+    """Close a connection, come what may."""
+    with anyio.CancelScope(shield=True):
+        await connection.aclose()
 
 
 class _Race(Generic[S]):
@@ -89,20 +78,15 @@ class _Race(Generic[S]):
             self._winner = stream
             race.cancel()
         else:
-            await _closed(stream)
+            await closed(stream)
 
     async def forfeit(self) -> None:
         """Close the winner, if there is one: nobody waits for it any more."""
         if self._winner is not None:
-            await _closed(self._winner)
+            await closed(self._winner)
 
     def result(self) -> S:
         """Return the winner. :raises Exception: the last failure, if there is none"""
         if self._winner is not None:
             return self._winner
         raise self._failure or OSError("there is no address")
-
-
-async def _closed(stream: Closeable) -> None:
-    with anyio.CancelScope(shield=True):
-        await stream.aclose()

@@ -8,34 +8,31 @@ from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from math import inf
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 import anyio
 import httpcore2
 import httpx2
 
-from engine.net.authorities import public_authorities
 from engine.net.body import ACCEPTED, Body
-from engine.net.dialling import dial, judged, key_of
+from engine.net.connections import Connections
 from engine.net.errors import BadResponse, DeadlineExceeded, ResponseTooLarge
 from engine.net.failures import said_of
 from engine.net.field_lines import checked_fields
 from engine.net.logged import keep_secrets_out
 from engine.net.policy import NetPolicy
-from engine.net.resolver import Resolver, system_resolver
+from engine.net.pool import IDLE
+from engine.net.resolver import Resolver
 from engine.net.target import Target
 from engine.net.wire import Wire
 
 __all__ = ("ClientFactory", "PinnedTransport2", "client_factory")
 
-_IDLE: Final = 5.0
-_WARM: Final = 20
-_UNANSWERED: Final = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
 _FAILURES: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
-_Option: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+_REPEATABLE: Final = ("GET", "HEAD")
 
 
 class ClientFactory(Protocol):
@@ -103,11 +100,12 @@ class PinnedTransport2(httpx2.AsyncBaseTransport):
         :param tls: whose certificates are trusted; None: the public authorities'
         """
         self._policy = policy
-        self._resolver = resolver or system_resolver
-        self._tls = tls
+        self._connections = Connections(_Httpcore2(), policy, resolver, tls)
         # The client above writes each URL to its log, and a server's may carry a key.
         keep_secrets_out("httpx2", "httpcore2.http11")
-        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
+
+    def __repr__(self) -> str:
+        return f"<PinnedTransport2 {self._connections!r}>"
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request.
@@ -120,66 +118,58 @@ class PinnedTransport2(httpx2.AsyncBaseTransport):
         """
         ends_at = anyio.current_time() + self._policy.deadline
         with anyio.move_on_after(self._policy.deadline):
-            return self._limited(await self._arrived(request), ends_at)
+            return await self._arrived(request, ends_at)
         raise DeadlineExceeded(_late(self._policy))
 
-    async def _arrived(self, request: httpx2.Request) -> httpcore2.Response:
+    async def _arrived(self, request: httpx2.Request, ends_at: float) -> httpx2.Response:
         url = request.url
         target = Target.of(url.scheme, url.raw_host, url.port, url.userinfo, self._policy)
-        addresses = await target.addresses(self._policy, self._resolver)
-        pinned = _pinned(request, target, key_of(target.host, addresses))
+        pinned = _pinned(request, target)
         try:
-            return await self._pool(target.scheme).handle_async_request(pinned)
+            loan, response = await self._connections.exchange(
+                target,
+                lambda connection: connection.handle_async_request(pinned),
+                repeatable=request.method in _REPEATABLE,
+            )
         except _FAILURES as error:
             raise _mapped(error) from None
+        return self._limited(response, Wire(response.stream, _FAILURES, _mapped, loan.settle), ends_at)
 
-    def _limited(self, response: httpcore2.Response, ends_at: float) -> httpx2.Response:
+    def _limited(self, response: httpcore2.Response, wire: Wire, ends_at: float) -> httpx2.Response:
         headers = httpx2.Headers(response.headers)
         encoding, declared = headers.pop("content-encoding", ""), headers.get("content-length", "")
         if encoding:
             headers.pop("content-length", None)
         is_stream = headers.get("content-type", "").lower().startswith("text/event-stream")
-        wire = Wire(response.stream, _FAILURES, _mapped)
         body = Body(wire, encoding, sys.maxsize if is_stream else self._policy.largest, declared=declared)
         stream = _Limited(wire, body, inf if is_stream else ends_at, _late(self._policy))
         return httpx2.Response(response.status, headers=headers, stream=stream)
 
-    def _pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
-        if scheme not in self._pools:
-            self._pools[scheme] = httpcore2.AsyncConnectionPool(
-                # Plain http has nothing to verify.
-                ssl_context=(self._tls or public_authorities()) if scheme == "https" else None,
-                max_connections=self._policy.connections,
-                max_keepalive_connections=_WARM,
-                keepalive_expiry=_IDLE,
-                network_backend=_Dialler(),
-            )
-        return self._pools[scheme]
-
     async def aclose(self) -> None:
         """Close every connection."""
-        for pool in self._pools.values():
-            await pool.aclose()
+        await self._connections.aclose()
 
 
-class _Dialler(httpcore2.AsyncNetworkBackend):
-    """Opens connections to judged addresses."""
+class _Httpcore2:
+    """httpcore2, as :class:`engine.net.connections.Library`."""
+
+    failures = _FAILURES
+    unanswered = (httpcore2.ConnectError, httpcore2.ConnectTimeout)
 
     def __init__(self) -> None:
         self._network = httpcore2.AnyIOBackend()
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[_Option] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        async def connect(address: str) -> httpcore2.AsyncNetworkStream:
-            return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+    async def connect(self, address: str, port: int, seconds: float) -> httpcore2.AsyncNetworkStream:
+        return await self._network.connect_tcp(address, port, seconds)
 
-        return await dial(connect, judged(host), _UNANSWERED)
+    async def secure(
+        self, stream: httpcore2.AsyncNetworkStream, tls: ssl.SSLContext, name: str, seconds: float
+    ) -> httpcore2.AsyncNetworkStream:
+        return await stream.start_tls(tls, name, seconds)
+
+    def speak(self, target: Target, stream: httpcore2.AsyncNetworkStream) -> httpcore2.AsyncHTTP11Connection:
+        origin = httpcore2.Origin(target.scheme.encode(), target.host.encode(), target.port)
+        return httpcore2.AsyncHTTP11Connection(origin, stream, keepalive_expiry=IDLE)
 
 
 class _Limited(httpx2.AsyncByteStream):
@@ -208,16 +198,16 @@ class _Limited(httpx2.AsyncByteStream):
         await self._wire.aclose()
 
 
-def _pinned(request: httpx2.Request, target: Target, key: bytes) -> httpcore2.Request:
-    url = httpcore2.URL(scheme=target.scheme.encode(), host=key, port=target.port, target=request.url.raw_path)
+def _pinned(request: httpx2.Request, target: Target) -> httpcore2.Request:
+    scheme, host = target.scheme.encode(), target.host.encode()
     headers = checked_fields(request.url.netloc, request.headers.raw, b"accept-encoding")
     assert isinstance(request.stream, httpx2.AsyncByteStream)
     return httpcore2.Request(
         request.method,
-        url,
+        httpcore2.URL(scheme=scheme, host=host, port=target.port, target=request.url.raw_path),
         headers=[*headers, (b"Accept-Encoding", ACCEPTED.encode())],
         content=request.stream,
-        extensions={**request.extensions, "sni_hostname": target.host},
+        extensions=request.extensions,
     )
 
 

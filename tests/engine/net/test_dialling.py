@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from engine.net.dialling import dial, judged, key_of
+from engine.net.dialling import dial
 
 __all__ = ()
 
@@ -90,8 +90,3 @@ async def test_whoever_gives_up_leaves_nothing_open() -> None:
             network.answer.set()
         assert network.tried == ["a", "b"]
         assert network.still_open == []
-
-
-def test_a_host_without_judged_addresses_connects_to_nothing() -> None:
-    assert judged("example.com") == []
-    assert judged(key_of("example.com", []).decode()) == []

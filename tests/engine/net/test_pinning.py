@@ -14,7 +14,7 @@ from engine.net import BadResponse, NetError, NetPolicy, Unreachable, UnsafeUser
 from tests.engine.net.authority import made_authority
 from tests.engine.net.clients import client_of
 from tests.engine.net.names import LOCAL, Names, policy
-from tests.engine.web_server import raw, text, web_server
+from tests.engine.web_server import WebServer, raw, text, web_server
 
 __all__ = ()
 
@@ -170,3 +170,22 @@ async def test_what_talks_something_else_is_an_error_that_quotes_none_of_it() ->
         async with client_of(policy(LOCAL)) as client:
             with pytest.raises(BadResponse, match=r"^the response broke off: it is incomplete, or no HTTP$"):
                 await client.request("GET", f"http://127.0.0.1:{server.port}/")
+
+
+async def test_what_is_safe_to_send_twice_outlives_a_connection_that_dies_unseen() -> None:
+    def dying(request: BaseHTTPRequestHandler) -> None:
+        # The second request of a connection gets nothing.
+        assert isinstance(request.server, WebServer)
+        if [asked.port for asked in request.server.asked].count(request.client_address[1]) == 2:
+            request.close_connection = True
+        else:
+            text("hello")(request)
+
+    with web_server({"/": dying}, keeps_alive=True) as server:
+        async with client_of(policy(LOCAL)) as client:
+            url = f"http://127.0.0.1:{server.port}/"
+            for _ in range(3):
+                assert (await client.request("GET", url)).body == b"hello"
+            with pytest.raises(BadResponse):
+                await client.request("POST", url, content=b"once")
+        assert [asked.method for asked in server.asked] == ["GET"] * 5 + ["POST"]
