@@ -36,7 +36,7 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
     """
     question, proposed = proposal.question, flight.proposed
     if isinstance(proposal.verdict, Refusal):
-        return await _stopped(runtime, flight, proposal.verdict, caller, time_ns())
+        return await _stopped(runtime, flight, proposal, proposal.verdict, caller, time_ns())
     if question is None:
         return None
     # A call that is taken over was proposed by another: nothing of it has been written by this worker.
@@ -53,14 +53,22 @@ async def admit(runtime: Runtime, flight: Flight, proposal: Proposal, caller: Ca
         flight.rule = ruling.rule if ruling is not None and ruling.effect == "allow" else None
         return None
     # What a dead worker began may have had its effect: to say that it was not run would be a guess.
-    return await _stopped(runtime, flight, Refusal("orphaned", _NOT_AGAIN) if taken_over else decision, caller, began)
+    verdict = Refusal("orphaned", _NOT_AGAIN) if taken_over else decision
+    return await _stopped(runtime, flight, proposal, verdict, caller, began)
 
 
 async def _stopped(
-    runtime: Runtime, flight: Flight, verdict: Pause | Deny | Refusal, caller: Caller, began: int
+    runtime: Runtime,
+    flight: Flight,
+    proposal: Proposal,
+    verdict: Pause | Deny | Refusal,
+    caller: Caller,
+    began: int,
 ) -> StreamEvent:
     proposed = flight.proposed
     event = verdict_event(proposed, verdict, runtime.settings.limits)
+    if isinstance(event, Paused):
+        event = _as_defined(event, proposal, proposed)
     try:
         stopped: StreamEvent = await _closed(runtime, flight, event)
     except Conflict:
@@ -70,6 +78,15 @@ async def _stopped(
     flight.settled = True
     runtime.telemetry.not_run(proposed, stopped, caller, began)
     return stopped
+
+
+def _as_defined(event: Paused, proposal: Proposal, proposed: Proposed) -> Paused:
+    """Return a pause that says so if the definition to be approved is not the one that was proposed."""
+    action, member = proposal.action, proposal.member
+    now = None if action is None or member is None else member.fingerprints[action.name]
+    if now is None or now == proposed.fingerprint:
+        return event
+    return replace(event, old_fingerprint=proposed.fingerprint, new_fingerprint=now)
 
 
 async def _closed(runtime: Runtime, flight: Flight, event: Failed | Paused | Denied) -> StreamEvent:

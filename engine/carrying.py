@@ -9,8 +9,8 @@ from engine.conclusion import conclude
 from engine.context import CallContext
 from engine.flight import Flight
 from engine.performance import perform
-from engine.proposal import Proposal
-from engine.redefining import is_stored, redefined
+from engine.proposal import Proposal, Refusal
+from engine.redefining import may_change, redefined
 from engine.running import Broke
 from engine.runtime import Runtime
 from engine.telemetry import Caller
@@ -34,11 +34,13 @@ async def carry_out(
 
     :raises LogUnavailable: if the event cannot be written
     """
+    if not flight.spooled and may_change(runtime, proposal, context):
+        proposal = await redefined(runtime, flight, proposal, context)
     # Of what was claimed, or spooled, the gate has been asked before.
     asked = flight.claim is not None or flight.spooled
-    if not asked and is_stored(runtime, proposal):
-        proposal = await redefined(runtime, flight, proposal, context)
-    stopped = None if asked else await admit(runtime, flight, proposal, caller)
+    stopped = None
+    if not asked or isinstance(proposal.verdict, Refusal):
+        stopped = await admit(runtime, flight, proposal, caller)
     return Carried(stopped) if stopped is not None else await run_tool(runtime, flight, proposal, context, caller)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from engine.opened_rows import CREDENTIALS, LEGACY
 from events.errors import Refused
 
-__all__ = ("ANY", "check_config", "without_secret_values")
+__all__ = ("ANY", "check_config", "missing_keys", "without_secret_values")
 
 ANY: Final = "*"
 """The entry of requirements that speaks of keys without one."""
@@ -63,7 +63,7 @@ def check_config(
     :raises Refused: if anything is wrong; the text says all of it
     """
     given = {**config, **credentials}
-    problems = [*_of_keys(requirements, given, known), *_missing(requirements, given)]
+    problems = [*_of_keys(requirements, given, known), *_missing_texts(requirements, given)]
     for key, value in given.items():
         if key not in _RESERVED and (entry := _entry(requirements, key)):
             problems += _of_value(key, value, entry)
@@ -87,14 +87,26 @@ def _of_keys(requirements: dict[str, Any], given: dict[str, Any], known: Collect
             yield f"{key!r} is unknown ({there})"
 
 
-def _missing(requirements: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
-    for key, entry in requirements.items():
-        if not isinstance(entry, dict) or not entry.get("required") or key == ANY:
-            continue
-        if entry.get("default") is None and given.get(key) in (None, "") and _is_open(requirements, entry, given):
-            gates = entry.get("depends_on")
-            because = f" where {_gates_text(gates)}" if isinstance(gates, dict) and gates else ""
-            yield f"{key!r} is required{because}{' (a secret)' if entry.get('secret') else ''}"
+def missing_keys(requirements: dict[str, Any], config: dict[str, Any]) -> list[str]:
+    """Return the keys that a configuration lacks, as far as what it says makes them required."""
+    return [
+        key
+        for key, entry in requirements.items()
+        if isinstance(entry, dict)
+        and entry.get("required")
+        and entry.get("default") is None
+        and key != ANY
+        and config.get(key) in (None, "")
+        and _is_open(requirements, entry, config)
+    ]
+
+
+def _missing_texts(requirements: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
+    for key in missing_keys(requirements, given):
+        entry = requirements[key]
+        gates = entry.get("depends_on")
+        because = f" where {_gates_text(gates)}" if isinstance(gates, dict) and gates else ""
+        yield f"{key!r} is required{because}{' (a secret)' if entry.get('secret') else ''}"
 
 
 def _is_open(requirements: dict[str, Any], entry: dict[str, Any], given: dict[str, Any]) -> bool:

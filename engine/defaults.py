@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID, uuid5
 
+from engine.config_check import missing_keys
 from engine.contract import Scope, Tool
 from engine.discovery import ToolManager
 from engine.rows import ToolRow
@@ -76,4 +77,4 @@ def _required_keys(tool: type[Tool], row: ToolRow) -> list[str]:
             f"tool {row.name!r} cannot be on by default: it fails without configuration "
             f"({type(error).__name__}: {error}); drop default_on"
         ) from error
-    return [key for key, rule in requirements.items() if isinstance(rule, dict) and rule.get("required")]
+    return missing_keys(requirements, {})

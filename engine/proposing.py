@@ -29,15 +29,14 @@ async def proposal_of(
     require_storable_ids(context)
     toolset = await runtime.toolsets.resolve(context)
     made = await _proposed(runtime, call, context, toolset, prepared, origin)
-    if not _is_unknown(made.proposal):
+    if not _may_be_old(runtime, made.proposal):
         return made.proposal
     now = await runtime.toolsets.resolve(context, now=True)
     if now is not toolset:
-        # Its row may be new, and no append has told this engine of it yet.
         toolset = now
         made = await _proposed(runtime, call, context, toolset, prepared, origin)
-        if not _is_unknown(made.proposal):
-            return made.proposal
+    if not _is_unknown(made.proposal):
+        return made.proposal
     proposal, remembered = made.proposal, made.remembered
     verdict = proposal.verdict
     assert isinstance(verdict, Refusal)
@@ -65,6 +64,17 @@ async def _proposed(
         remembered = await runtime.conversations.remembered(context, toolset)
     proposal = propose(call, context, toolset, prepared, origin, runtime.checker, runtime.secrets, remembered)
     return _Made(proposal, remembered)
+
+
+def _may_be_old(runtime: Runtime, proposal: Proposal) -> bool:
+    """Tell whether a call stops by what may have changed since this engine's last append.
+
+    Of what runs, the row is looked at again once the proposal is written; what is stopped here must be stopped rightly.
+    """
+    if proposal.verdict is None or _is_unknown(proposal):
+        return proposal.verdict is not None
+    member = proposal.member
+    return member is not None and member.tool is not None and not runtime.toolsets.is_given(member.row.id)
 
 
 def _is_unknown(proposal: Proposal) -> bool:

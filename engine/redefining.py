@@ -8,41 +8,52 @@ from engine.actions import Action
 from engine.context import CallContext
 from engine.definition import Definition
 from engine.flight import Flight
-from engine.proposal import Proposal, Refusal, question_of
+from engine.gate import Deny, Pause, check_pause
+from engine.proposal import Proposal, Refusal, Verdict, question_of
 from engine.rechecking import recheck
 from engine.refusals import quoted
 from engine.runtime import Runtime
 from engine.toolset import Member
-from events.types import Proposed
+from events.types import FailureKind, Proposed
 
-__all__ = ("is_stored", "redefined")
+__all__ = ("may_change", "redefined")
 
 
-def is_stored(runtime: Runtime, proposal: Proposal) -> bool:
-    """Tell whether a call's row is one that may change while its engine is open."""
+def may_change(runtime: Runtime, proposal: Proposal, context: CallContext) -> bool:
+    """Tell whether a call's row is one that may change, or be switched off, while its engine is open."""
     member = proposal.member
-    return member is not None and member.tool is not None and not runtime.toolsets.is_given(member.row.id)
+    if member is None or member.tool is None:
+        return False
+    return not runtime.toolsets.is_given(member.row.id) or runtime.toolsets.may_be_off(member.row, context)
 
 
 async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext) -> Proposal:
     """Return a durable proposal with its action as its row had it when the proposal was written, or later.
 
-    Its row must be a stored one. That costs a call nothing whose row is as it was: the commit has told whether anything
-    changed. A row that is gone, or takes the arguments no more, is a refusal.
+    Its row must be one that may change. That costs a call next to nothing whose row is as it was: the commit has told
+    whether anything changed. A row that is gone, or takes the arguments no more, is a refusal; one that wants approval
+    now is a pause.
     """
     member = proposal.member
     assert member is not None
-    vouched = context.agent_id is not None
-    row = await runtime.toolsets.row(member.row.id, context.user_id, vouched=vouched, now=False)
+    row = await runtime.toolsets.current(member.row, context)
     if row is not None and row.version == member.row.version:
         return proposal
     proposed = flight.proposed
-    current = None if row is None or row.name != proposed.tool_name else await runtime.toolsets.fresh(row)
-    action = None if current is None else _active(current, proposed.action_name)
-    if current is None or action is None:
-        gone = f"{quoted(proposed.llm_name or proposed.action_name)} was changed just now and is not there any more."
-        return replace(proposal, verdict=Refusal("unknown_tool", gone))
+    named = quoted(proposed.llm_name or proposed.action_name)
+    if row is None or row.name != proposed.tool_name:
+        return _refused(proposal, "unknown_tool", f"{named} was taken away just now.")
+    current = await runtime.toolsets.member(row)
+    if current is None:
+        return _refused(proposal, "load", f"The tool of {named} was changed just now, and cannot be reached.")
+    action = _active(current, proposed.action_name)
+    if action is None:
+        return _refused(proposal, "unknown_tool", f"{named} was changed just now and is not there any more.")
     return _checked(runtime, proposal, proposed, current, action, context)
+
+
+def _refused(proposal: Proposal, kind: FailureKind, message: str) -> Proposal:
+    return replace(proposal, verdict=Refusal(kind, message))
 
 
 def _checked(
@@ -50,8 +61,11 @@ def _checked(
 ) -> Proposal:
     definition = Definition(action, member)
     hidden = definition.hidden(runtime.secrets, proposed)
-    verdict = recheck(runtime, definition, proposed)
+    verdict: Verdict | None = recheck(runtime, definition, proposed)
     question = question_of(action, member, context)
+    if verdict is None and not question.unasked:
+        decision = check_pause(question)
+        verdict = decision if isinstance(decision, Pause | Deny) else None
     return replace(proposal, action=action, member=member, question=question, verdict=verdict, hidden=hidden)
 
 

@@ -127,8 +127,7 @@ async def start(
     runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool, services)
     draining = runtime.draining
     try:
-        await lease.begin()
-        await runtime.rulebook.begin()
+        await _begin(lease, runtime)
         if draining is not None:
             await _drain(draining, settings.limits.cleanup)
         await tasks.__aenter__()
@@ -142,6 +141,12 @@ async def start(
     if draining is not None:
         tasks.start_soon(draining.run)
     return runtime, Running(runtime, lease, tasks)
+
+
+async def _begin(lease: Lease, runtime: Runtime) -> None:
+    await lease.begin()
+    await runtime.rulebook.begin()
+    await runtime.toolsets.begin()
 
 
 async def _close(log: EventLog, spool: Spool | None) -> None:

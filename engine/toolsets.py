@@ -169,6 +169,10 @@ class Toolsets:
         found = await self._book.row(tool_id, user_id, vouched=vouched, now=now)
         return found if found is not None and found.active else None
 
+    async def member(self, row: ToolRow) -> Member | None:
+        """Return a row with its actions; its tool is asked once for each version. None: it is broken."""
+        return await self._member(row)
+
     async def fresh(self, row: ToolRow) -> Member | None:
         """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken."""
         return await self._read(row)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, ClassVar
 
-from engine import CallContext, Engine, Settings, Tool, ToolRow
+import pytest
+
+from engine import CallContext, Engine, Settings, Tool, ToolManager, ToolRow
 from engine.credentials import MasterKeys
+from engine.defaults import default_rows
+from events import Refused
 from tests.engine.staging import staged_engine
 
-__all__ = ("CANARY", "KEYS", "Clock", "Weather", "names_of", "row", "storing")
+__all__ = ("CANARY", "KEYS", "Clock", "Weather", "names_of", "refused", "row", "storing")
 
 CANARY = "canary-5c1e"
 KEYS = MasterKeys("k1", {"k1": b"1" * 32})
@@ -78,5 +83,19 @@ async def storing(url: str, *tools: type[Tool], rows: tuple[ToolRow, ...] = ()) 
 async def names_of(engine: Engine, user_id: str | None = "u", **context: Any) -> list[str]:
     """Return the names that a turn's model sees, without those of default tools."""
     prepared = await engine.prepare_tools_for_llm(CallContext(user_id=user_id, **context))
-    defaults = (await engine.prepare_tools_for_llm(CallContext(user_id="nobody"))).names
-    return [name for name in prepared.names if name not in defaults]
+    return [name for name, (tool_id, _) in prepared.names.items() if tool_id not in _defaults()]
+
+
+@cache
+def _defaults() -> frozenset[str]:
+    return frozenset(row.id for row in default_rows(ToolManager(extra=[Clock])))
+
+
+async def refused(work: Any, *words: str, kind: type[Exception] = Refused) -> str:
+    """Await what must be refused in these words, which show no secret, and return what was said."""
+    with pytest.raises(kind) as caught:
+        await work
+    said = str(caught.value)
+    assert [word for word in words if word not in said] == [], said
+    assert CANARY not in said
+    return said

@@ -1,0 +1,117 @@
+"""To whom a row is shared, what they may do with it, and that nobody else learns that it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine import ActionSettings
+from engine.sharing import Grantee, Share
+from events import NotFound, Refused
+from tests.engine.forecasts import CANARY, refused, row, storing
+
+__all__ = ()
+
+pytestmark = pytest.mark.anyio
+
+FORECAST = ActionSettings(name="forecast", presets={"days": 3})
+SECRET = {"auth_type": "bearer", "api_key": CANARY}
+BOB, OPS, ALL = Grantee.user("b"), Grantee.team("ops"), Grantee.everyone()
+
+
+async def test_a_row_is_shared_to_a_team_a_user_and_everyone(journal_url: str) -> None:
+    async with storing(journal_url) as engine:
+        rows = engine.rows
+        await rows.add(row(config=SECRET), user_id="u")
+        await refused(rows.share("w1", OPS, user_id="u"), "no team 'ops' that you are in", kind=NotFound)
+        for member in ("u", "b", "c", "c"):
+            await rows.teams.join("ops", member)
+        assert await rows.teams.members("ops") == ["b", "c", "u"]
+        assert (await rows.teams.of("b"), await rows.teams.of("x")) == (["ops"], [])
+        assert await rows.share("w1", OPS, user_id="u") == Share(OPS, "viewer")
+        viewed = await rows.get("w1", user_id="b")
+        assert (viewed.role, viewed.has_secrets, viewed.row.config) == ("viewer", True, {"auth_type": "bearer"})
+        await refused(rows.edit("w1", user_id="b", actions=[FORECAST]), "shared to you to be used")
+        await rows.share("w1", BOB, "editor", user_id="u")
+        assert (await rows.get("w1", user_id="b")).role == "editor"
+        assert (await rows.get("w1", user_id="c")).role == "viewer"
+        assert await rows.shares("w1", user_id="u") == [Share(OPS, "viewer"), Share(BOB, "editor")]
+        await rows.unshare("w1", BOB, user_id="u")
+        assert (await rows.get("w1", user_id="b")).role == "viewer"
+        await rows.teams.leave("ops", "b")
+        await refused(rows.get("w1", user_id="b"), "no tool row 'w1'", kind=NotFound)
+        await refused(rows.teams.leave("ops", "b"), "not in team", kind=NotFound)
+        await refused(rows.unshare("w1", BOB, user_id="u"), "not shared to user 'b'", kind=NotFound)
+        await rows.share("w1", ALL, user_id="u")
+        assert (await rows.get("w1", user_id=None)).role == "viewer"
+        assert (await rows.list(user_id="x"))[0].role == "viewer"
+        await rows.remove("w1", user_id="u")
+        assert await rows.list(user_id="c") == await rows.list(user_id="x") == []
+        assert await rows.versions("w1", user_id="c") == []
+        assert len(await rows.versions("w1", user_id="u")) == 2
+
+
+async def test_an_editor_changes_actions_and_nothing_else(journal_url: str) -> None:
+    async with storing(journal_url) as engine:
+        rows = engine.rows
+        await rows.add(row(config=SECRET), user_id="u")
+        await rows.share("w1", BOB, "editor", user_id="u")
+        edited = await rows.edit("w1", user_id="b", actions=[FORECAST], by="b")
+        assert (edited.user_id, edited.version, edited.actions) == ("u", 2, [FORECAST])
+        changes: list[dict[str, Any]] = [
+            {"label": "x"},
+            {"active": False},
+            {"config": {}},
+            {"secrets": {"api_key": "x"}},
+            {"replace_secrets": True},
+            {"actions_metadata": None},
+            {"actions": None, "label": "x"},
+        ]
+        for change in changes:
+            await refused(rows.edit("w1", user_id="b", **change), "you may change its actions, its owner the rest")
+        for work in (
+            rows.remove("w1", user_id="b"),
+            rows.share("w1", ALL, user_id="b"),
+            rows.unshare("w1", OPS, user_id="b"),
+            rows.shares("w1", user_id="b"),
+        ):
+            await refused(work, "only its owner")
+        assert len(await rows.versions("w1", user_id="b")) == 2
+
+
+async def test_what_is_no_share(sqlite_url: str) -> None:
+    async with storing(sqlite_url) as engine:
+        await engine.rows.add(row(), user_id="u")
+        await refused(engine.rows.share("w1", Grantee.user("u"), user_id="u"), "already")
+        await refused(engine.rows.share("w1", BOB, "owner", user_id="u"), "'owner'")  # type: ignore[arg-type]
+        for name in ("", " "):
+            with pytest.raises(Refused, match="needs a name"):
+                Grantee.team(name)
+        with pytest.raises(Refused, match="no name"):
+            Grantee("everyone", "x")
+        with pytest.raises(Refused, match="crowd"):
+            Grantee("crowd", "x")  # type: ignore[arg-type]
+
+
+async def test_another_tenant_s_row_is_not_there(journal_url: str) -> None:
+    """For each verb, another tenant is told what it would be told of a row that nobody has."""
+    async with storing(journal_url) as engine:
+        rows = engine.rows
+        await rows.add(row(), user_id="u")
+        for stranger in ("x", None, ""):
+            for identity in ("w1", "nothing"):
+                works = (
+                    rows.get(identity, user_id=stranger),
+                    rows.edit(identity, user_id=stranger, label="mine"),
+                    rows.edit(identity, user_id=stranger, version=7, secrets={"api_key": "x"}),
+                    rows.remove(identity, user_id=stranger),
+                    rows.share(identity, BOB, user_id=stranger),
+                    rows.unshare(identity, BOB, user_id=stranger),
+                    rows.shares(identity, user_id=stranger),
+                )
+                for work in works:
+                    assert await refused(work, kind=NotFound) == f"there is no tool row {identity!r}"
+                assert await rows.versions(identity, user_id=stranger) == []
+            assert await rows.list(user_id=stranger) == []
+        assert (await rows.get("w1", user_id="u")).row.version == 1
