@@ -22,9 +22,9 @@ from engine.api.importing.swagger import as_request, as_servers
 from engine.api.operation import Injection
 from events.errors import Refused
 
-__all__ = ("import_openapi",)
+__all__ = ("METHODS", "import_openapi")
 
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _DESCRIPTION_LIMIT = 500
 
 
@@ -101,7 +101,7 @@ class _Import:
             except Refused as error:
                 self._skipped.append(Skipped(path, str(error)))
                 continue
-            for method in _METHODS:
+            for method in METHODS:
                 if isinstance(operation := item.get(method), dict):
                     yield _Found(Call(method, path, _text(operation.get("operationId"))), item, operation)
                 elif method in item:
