@@ -64,8 +64,8 @@ def test_without_a_database(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_way_out_is_measured_beside_bare_httpx() -> None:
     goals = [figure for figure in measure_net(TINY) if figure.goal is not None]
-    assert {figure.unit for figure in goals} == {"of bare httpx"}
-    assert len(goals) == 4
+    assert {figure.unit for figure in goals} == {"of bare"}
+    assert len(goals) == 8
 
 
 def test_so_many_calls_of_a_hundred_were_done_within_that_time() -> None:
