@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from pydantic import ValidationError
+
 from engine.contract import Scope
 from engine.mcp.auth import auth_for
 from engine.mcp.channel import NoAnswer
@@ -17,7 +19,7 @@ from engine.mcp.server import Server
 from engine.mcp.session import Annotate, Session, ToolCallRequest
 from engine.mcp.sessions import Sessions, key_of
 
-__all__ = ("Client", "Progress")
+__all__ = ("Client", "Progress", "answered")
 
 Progress = Callable[[float, float | None, str], None]
 """Takes (done, total or None, message)."""
@@ -61,7 +63,7 @@ class Client:
             asks = InputRequest.of(result)
             if asks is None or asks.request:
                 return result
-            request = request.model_copy(update={"input_responses": asks.answer, "request_state": asks.state})
+            request = answered(request, asks)
         raise McpError("the MCP server goes on asking, and never comes to a result")
 
     async def _in_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
@@ -82,6 +84,22 @@ class Client:
                 except Exception as error:  # whatever kept the session from opening: it is put into words
                     raise explained(error, self.server) from error
         raise AssertionError
+
+
+def answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallRequest:
+    """Return a request with the answers to what its server asked.
+
+    :raises McpError: if one of them is not as the protocol has it
+    """
+    try:
+        return ToolCallRequest(
+            name=request.name,
+            arguments=request.arguments,
+            input_responses=answers.answer,
+            request_state=answers.state,
+        )
+    except ValidationError:
+        raise McpError("the answer is not in a form that the MCP server takes") from None
 
 
 async def _called(request: ToolCallRequest, annotate: Annotate, progress: Any, session: Session) -> dict[str, Any]:

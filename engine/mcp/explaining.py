@@ -6,15 +6,16 @@ from typing import Final
 
 import httpx2
 from mcp.shared.exceptions import MCPError
-from mcp_types import PARSE_ERROR
 
 from engine.mcp.channel import NoAnswer
 from engine.mcp.errors import McpError, NotAllowed, NotAnswered, RefusedByServer, SessionOver
 from engine.mcp.exchange import Exchange
 from engine.mcp.server import Server
-from engine.mcp.sse import NoStream
+from engine.mcp.session import NotOpened
+from engine.mcp.transport import NoStream
 from engine.net.errors import NetError, Unreachable, UnsafeUserUrlError
 from engine.net.failures import said_of
+from events.errors import JournalError
 
 __all__ = ("explained", "is_over")
 
@@ -28,8 +29,6 @@ _NEVER_SENT: Final = (
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
 )
-_STAND_INS: Final = frozenset({"Not Found", "Session terminated", "Server returned an error response", ""})
-"""What the library says where the server said nothing."""
 
 
 def is_over(error: NoAnswer, server: Server) -> bool:
@@ -44,49 +43,49 @@ def is_over(error: NoAnswer, server: Server) -> bool:
 
 def explained(error: Exception, server: Server) -> McpError:
     """Return what is said of an error, or of the parts of a group."""
-    leaf = _leaf(error)
+    opened = not isinstance(error, NotOpened)
+    leaf = _leaf(error if opened else error.__cause__)
     match leaf:
         case McpError():
             return leaf
         case NoAnswer(exchange=exchange):
-            return _unanswered(leaf, exchange, server.address)
+            return _unanswered(leaf, exchange, server.address, opened=opened)
         case NoStream(status=None) if leaf.__cause__ is not None:
             return _broken(leaf.__cause__, server.address, ran=False)
         case NoStream(status=None):
             return NotAnswered(f"the MCP server {server.address} cannot be used: {leaf}", ran=False)
         case NoStream(status=int(status)):
-            return _by_status(status, server.address) or _unusable(server.address)
+            return _by_status(status, server.address) or _unusable(server.address, ran=False)
         case MCPError():
             return RefusedByServer(leaf.code, f"the MCP server {server.address} refused: {leaf.message[:_LONGEST]}")
         case NetError() | httpx2.HTTPError():
-            return _broken(leaf, server.address, ran=False)
+            return _broken(leaf, server.address, ran=opened)
+        case JournalError():
+            return McpError(str(leaf))
         case _:
-            return _unusable(server.address)
+            return _unusable(server.address, ran=opened)
 
 
-def _leaf(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
+def _leaf(error: BaseException | None) -> BaseException | None:
+    while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def _unusable(address: str) -> McpError:
-    return NotAnswered(f"the MCP server {address} does not speak the protocol as expected", ran=False)
+def _unusable(address: str, *, ran: bool) -> McpError:
+    return NotAnswered(f"the MCP server {address} does not speak the protocol as expected", ran=ran)
 
 
-def _unanswered(error: NoAnswer, exchange: Exchange, address: str) -> McpError:
+def _unanswered(error: NoAnswer, exchange: Exchange, address: str, *, opened: bool) -> McpError:
     if exchange.error is not None:
         if isinstance(exchange.error, McpError):
             return exchange.error
-        return _broken(exchange.error, address, ran=exchange.sent)
-    told = error.message not in _STAND_INS
+        return _broken(exchange.error, address, ran=exchange.sent and opened)
     status = exchange.status or 0
-    if status >= 400 and (status in (401, 403) or not told):
-        return _by_status(status, address) or _unusable(address)
     if error.cut:
-        return NotAnswered(f"the connection to the MCP server {address} broke off", ran=exchange.sent)
-    if error.code == PARSE_ERROR:
-        return NotAnswered(f"the answer of the MCP server {address} cannot be read", ran=True)
+        return NotAnswered(f"the connection to the MCP server {address} broke off", ran=exchange.sent and opened)
+    if status in (401, 403) or not error.said:
+        return _by_status(status, address) or _unusable(address, ran=opened)
     return RefusedByServer(error.code, f"the MCP server {address} refused: {error.message[:_LONGEST]}")
 
 

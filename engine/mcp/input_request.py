@@ -68,10 +68,10 @@ def answers_to(request: Any, answer: Any) -> InputRequest | str:
     asked = request.get("input_requests") if isinstance(request, Mapping) else None
     if not isinstance(asked, Mapping) or not isinstance(answer, Mapping):
         return "the answer must be an object"
-    if set(answer) != set(asked):
-        if len(asked) != 1:
-            return f"the answer must have one entry for each of {', '.join(sorted(map(str, asked)))}"
+    if len(asked) == 1 and not (set(answer) == set(asked) and isinstance(next(iter(answer.values())), Mapping)):
         answer = {next(iter(asked)): answer}
+    if set(answer) != set(asked):
+        return f"the answer must have one entry for each of {', '.join(sorted(map(str, asked)))}"
     given: dict[str, Any] = dict(request.get("answered") or {})
     for name, each in answer.items():
         if not isinstance(each, Mapping):

@@ -21,6 +21,7 @@ Approval = Literal["annotations", "always", "never"]
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_SECRET_NAME: Final = re.compile(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
 _OURS: Final = ("host", "content-length", "content-type", "accept", "connection", "transfer-encoding")
 _OUR_PREFIX: Final = "mcp-"
 _NEEDED: Final = {"bearer": ("bearer_token",), "api_key": ("api_key",), "basic": ("username", "password")}
@@ -88,6 +89,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         """The port, the scheme's usual one where the URL names none."""
         parts = urlsplit(self.url)
         return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """The credentials by name, those in headers of the row's own too."""
+        named = {name: value for name, value in self.headers if _SECRET_NAME.search(name)}
+        return {**named, **dict(self.secrets)}
 
     @property
     def digest(self) -> str:

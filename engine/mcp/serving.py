@@ -9,11 +9,11 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 import msgspec
-from pydantic import ValidationError
 
+from engine.api.masking import Masker
 from engine.contract import AskAgain, InputRequired, Scope, ToolContext, ToolResult
 from engine.mcp.blobs import Blobs
-from engine.mcp.calling import Client
+from engine.mcp.calling import Client, answered
 from engine.mcp.content import size_of, tool_result
 from engine.mcp.definitions import Definition, metadata_of
 from engine.mcp.errors import McpError, RefusedByServer
@@ -44,6 +44,7 @@ class ServerTools:
         self._scope = scope
         self._client = Client(self.server, config, scope)
         self._schemas = OutputSchemas()
+        self._masker = Masker(self.server.credentials)
         self._kept = {
             each["name"]: each for each in scope.actions_metadata or () if isinstance(each.get("definition"), str)
         }
@@ -101,10 +102,10 @@ class ServerTools:
             answers = answers_to(context.request, context.answer)
             if isinstance(answers, str):
                 return InputRequired(context.request, answers)
-            answered = _answered(request, answers)
-            if answered is None:
-                return InputRequired(context.request, "the answer is not in a form that the MCP server takes")
-            request = answered
+            try:
+                request = answered(request, answers)
+            except McpError as error:
+                return InputRequired(context.request, str(error))
         annotate = partial(self._annotate, context)
         try:
             with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
@@ -113,7 +114,7 @@ class ServerTools:
         except McpError as error:
             if isinstance(error, RefusedByServer):
                 context.annotate("rpc.response.status_code", str(error.code))
-            return ToolResult({"error": _sentence(error)}, status="error")
+            return ToolResult({"error": self._masker.text(_sentence(error))}, status="error")
         return await self._result(name, result) if asks is None else asks.pause()
 
     async def _result(self, name: str, result: Mapping[str, Any]) -> ToolResult:
@@ -129,7 +130,8 @@ class ServerTools:
     def _read(self, name: str, result: Mapping[str, Any]) -> tuple[ToolResult, list[tuple[str, bytes]]]:
         blobs: list[tuple[str, bytes]] = []
         problem = partial(self._schemas.problem, name, self._output(name))
-        return tool_result(result, problem, lambda digest, content: blobs.append((digest, content))), blobs
+        made = tool_result(result, problem, lambda digest, content: blobs.append((digest, content)))
+        return ToolResult(self._masker.value(made.data), made.status), blobs
 
     def _output(self, name: str) -> dict[str, Any] | None:
         if name in self._kept:
@@ -148,18 +150,6 @@ class ServerTools:
             context.annotate("jsonrpc.request.id", str(exchange.number))
         if exchange.session_id is not None:
             context.annotate("mcp.session.id", exchange.session_id)
-
-
-def _answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallRequest | None:
-    try:
-        return ToolCallRequest(
-            name=request.name,
-            arguments=request.arguments,
-            input_responses=answers.answer,
-            request_state=answers.state,
-        )
-    except ValidationError:
-        return None
 
 
 def _sentence(error: McpError) -> str:

@@ -11,20 +11,21 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp.client.session import ClientRequestContext, ClientSession
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
 
 from engine.mcp.channel import Channel, NoAnswer
 from engine.mcp.definitions import Definition
-from engine.mcp.exchange import Exchange, WatchedClient, in_exchange
+from engine.mcp.exchange import Exchange, in_exchange
 from engine.mcp.listing import list_all
 from engine.mcp.server import Server
-from engine.mcp.sse import sse_streams
-from engine.net.transport2 import PinnedTransport2, client_factory
+from engine.mcp.sse import Sse
+from engine.mcp.streamable_http import StreamableHttp
+from engine.mcp.transport import Transport
+from engine.net.transport2 import client_factory
 from engine.services import Services
 
-__all__ = ("Annotate", "Authenticate", "Session", "ToolCallRequest")
+__all__ = ("Annotate", "Authenticate", "NotOpened", "Session", "ToolCallRequest")
 
 _log = logging.getLogger("calljournal.mcp")
 _FAREWELL: Final = 2.0
@@ -47,6 +48,10 @@ class ToolCallRequest(types.CallToolRequestParams):
     """What is sent to call a tool; see the protocol's ``tools/call``."""
 
 
+class NotOpened(Exception):
+    """There is no session; its cause tells why."""
+
+
 class Session:
     """A session; :meth:`run` is its owner's, everything else anybody's.
 
@@ -65,6 +70,7 @@ class Session:
         self._failure: Exception | None = None
         self._mcp: ClientSession | None = None
         self._channel: Channel | None = None
+        self._retired = False
         self._users = 0
         self._last_used = 0.0
         self._listing = anyio.Lock()
@@ -79,11 +85,20 @@ class Session:
     def usable(self) -> bool:
         """Whether a call may still begin in it."""
         lost = self._channel is not None and self._channel.closed
-        return not (self._closing.is_set() or self._gone.is_set() or lost)
+        return not (self._retired or self._closing.is_set() or self._gone.is_set() or lost)
 
     def close(self) -> None:
-        """Let no more calls begin; the session ends when its owner notices."""
+        """End the session; calls that run in it are cut off."""
         self._closing.set()
+
+    def retire(self) -> None:
+        """Let no more calls begin, and end the session when the last one has ended."""
+        self._retired = True
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._retired and not self._users:
+            self._closing.set()
 
     async def ended(self) -> None:
         """Wait until nothing of it is left."""
@@ -110,8 +125,9 @@ class Session:
     async def _live(self) -> None:
         auth = await self._authenticate()
         with anyio.CancelScope() as whole:
-            async with self._client(auth) as client, self._streams(client) as (read, write):
-                channel = self._channel = Channel(read, write)
+            async with self._client(auth) as client:
+                transport = self._transport(client)
+                channel = self._channel = Channel(transport, self._list_changed)
                 async with ClientSession(dispatcher=channel, **self._callbacks()) as session:
                     await self._negotiate(session)
                     self._mcp = session
@@ -121,41 +137,28 @@ class Session:
                     self._closing.set()
                 # Nobody waits any longer for what the server does with the farewell.
                 whole.deadline = anyio.current_time() + _FAREWELL
+                await transport.farewell()
 
-    def _client(self, auth: httpx2.Auth | None) -> WatchedClient:
+    def _client(self, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
         services = self._services
-        # Made for what it does to the library's log: no URL's query is written to it.
-        client_factory(services.net, services.resolver, services.tls)
-        return WatchedClient(
-            transport=PinnedTransport2(services.net, services.resolver, services.tls),
-            headers={"User-Agent": services.net.user_agent, **dict(self.server.headers)},
-            timeout=httpx2.Timeout(30.0, connect=services.net.connect, read=None),
-            auth=auth,
-            follow_redirects=False,
-            trust_env=False,
-        )
+        make = client_factory(services.net, services.resolver, services.tls)
+        timeout = httpx2.Timeout(30.0, connect=services.net.connect, read=None)
+        return make(headers=dict(self.server.headers), timeout=timeout, auth=auth)
 
-    @asynccontextmanager
-    async def _streams(self, client: WatchedClient) -> AsyncGenerator[tuple[Any, Any], None]:
+    def _transport(self, client: httpx2.AsyncClient) -> Transport:
         largest = self._services.net.largest
-        if self.server.transport == "sse":
-            async with sse_streams(self.server.url, client, largest) as pair:
-                yield pair
-        else:
-            async with streamable_http_client(self.server.url, http_client=client, max_sse_event_size=largest) as both:
-                yield both
+        kind = Sse if self.server.transport == "sse" else StreamableHttp
+        return kind(self.server.url, client, largest)
 
     def _callbacks(self) -> dict[str, Any]:
         return {
             "elicitation_callback": _declined,
             "list_roots_callback": _no_roots,
-            "message_handler": self._told,
             "client_info": types.Implementation(name="calljournal", version="0.1"),
         }
 
-    async def _told(self, message: Any) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            self._known_at = None
+    def _list_changed(self) -> None:
+        self._known_at = None
 
     async def _negotiate(self, session: ClientSession) -> None:
         if self.server.transport == "sse" or not await self._discovered(session):
@@ -192,17 +195,18 @@ class Session:
     async def used(self) -> AsyncGenerator[ClientSession, None]:
         """Use the session once it is open; meanwhile it does not end for want of use.
 
-        :raises Exception: what kept it from opening
+        :raises NotOpened: if it cannot be opened
         """
         self._users += 1
         try:
             await self._opened.wait()
             if self._mcp is None:
-                raise self._failure or EOFError()
+                raise NotOpened from self._failure
             yield self._mcp
         finally:
             self._users -= 1
             self._last_used = anyio.current_time()
+            self._rest()
 
     async def result_of(self, request: ToolCallRequest, annotate: Annotate, progress: Any = None) -> dict[str, Any]:
         """Call a tool and return the result as it came.

@@ -90,7 +90,7 @@ class Sessions:
 
     def drop(self, key: SessionKey, session: Session) -> None:
         """Let the next call open another session; the calls in this one go on."""
-        session.close()
+        session.retire()
         self._forget(key, session)
 
     def _forget(self, key: SessionKey, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -62,7 +63,11 @@ class MCPTool(Tool):
 
         :raises AskAgain: if it is
         """
-        await self._server.compare(action_name)
+        # What it cannot be asked for now, or ever, is found out and said by the call itself.
+        from engine.mcp.errors import McpError
+
+        with suppress(McpError):
+            await self._server.compare(action_name)
         return False, False
 
     def get_config_requirements(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Asked:
         self.verb = verb
         self.method = content.get("method", "")
         self.number = content.get("id")
+        self.content = content
         self.params: dict[str, Any] = content.get("params") or {}
         self.session = headers.get("mcp-session-id")
         self.headers = headers
@@ -57,7 +58,7 @@ class ScriptedServer(ThreadingHTTPServer):
     :ivar asked: every message, in order
     :ivar tools: what ``tools/list`` gives, in one page
     :ivar answers: what answers a method, or a tool's calls (``call look``); without one, the tool says its arguments
-    :ivar notices: what is said before the next answer to a call, each once
+    :ivar notices: messages before the next answer to a call, each once
     :ivar holding: methods that are answered only when ``release`` is set
     """
 
@@ -137,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         if asked.session is not None and asked.session not in server.sessions:
             raise Status(404)
-        if asked.number is None:
+        if asked.number is None or not asked.method:
             self._send(202)
             return
         if asked.method in server.holding:

@@ -88,7 +88,11 @@ def test_case_mcp_04_an_error_is_its_text_and_never_empty() -> None:
     assert said == ToolResult(
         {"error": "ledger is closed until 06:00", "structured_content": {"total": 42}}, status="error"
     )
-    for silent in ({"isError": True, "content": []}, {"isError": True}, {"isError": True, "content": [{"type": "text"}]}):
+    for silent in (
+        {"isError": True, "content": []},
+        {"isError": True},
+        {"isError": True, "content": [{"type": "text"}]},
+    ):
         result, _ = read(silent)
         assert result.status == "error"
         assert "says that the call failed" in result.data["error"]

@@ -165,7 +165,7 @@ async def _until(server: ScriptedServer, holds: Any) -> None:
 
 def test_case_mcp_13_the_key_covers_every_credential_and_shows_none() -> None:
     url, jwt = "https://mcp.example/mcp", "eyJhbGciOi"
-    configs = [
+    configs: list[dict[str, Any]] = [
         {"auth_type": "none"},
         {"auth_type": "bearer", "bearer_token": jwt + "A"},
         {"auth_type": "bearer", "bearer_token": jwt + "B"},
