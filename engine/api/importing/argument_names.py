@@ -27,7 +27,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     :ivar name: on the wire
     :ivar written: its schema, described
     :ivar wire: what else its wire form says (``style``, ``explode``, ``contentType``)
-    :ivar rule: of a form's field: how it is encoded
+    :ivar encoding_json: of a form's field: how it is encoded
     :ivar whole: it is the body itself
     """
 
@@ -36,7 +36,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     written: Written
     required: bool = False
     wire: dict[str, Any] = {}
-    rule: dict[str, Any] = {}
+    encoding_json: dict[str, Any] = {}
     whole: bool = False
 
 
@@ -86,8 +86,8 @@ def grouped(arguments: list[tuple[str, Argument]], definition: dict[str, Any]) -
             definition["body_whole"] = name
         elif form := _wire(name, argument):
             wire.setdefault(kind, {})[name] = form
-        if argument.rule:
-            definition.setdefault("body_encoding_rules", {})[name] = argument.rule
+        if argument.encoding_json:
+            definition.setdefault("body_encoding_rules", {})[name] = argument.encoding_json
     if wire:
         definition["wire"] = wire
 

@@ -187,7 +187,7 @@ class _CurlImport:
             self._skipped.append(Skipped(f"value of {path}", reason))
         rule = {"contentType": kind} if kind else {}
         self._arguments.append(
-            Argument(where=where, name=name, written=Written(example.preset), rule=rule, whole=whole)
+            Argument(where=where, name=name, written=Written(example.preset), encoding_json=rule, whole=whole)
         )
 
     def _body(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ("described", "kinds_of", "plain_keywords", "shortened")
+__all__ = ("kinds_of", "plain_schema", "schema_texts", "shortened")
 
 _TEXT_LIMIT = 200
 _DEFAULT_LIMIT = 500
@@ -57,7 +57,7 @@ _MEANT = {
 """What documents write where they mean a type of JSON."""
 
 
-def plain_keywords(node: dict[str, Any]) -> dict[str, Any]:
+def plain_schema(node: dict[str, Any]) -> dict[str, Any]:
     """Return the keywords of a schema that hold no schema themselves, each in a form that validators take.
 
     Dropped are those that are none (``xml``, ``example``, ``discriminator``, ``x-…``) and those whose content is not
@@ -80,10 +80,10 @@ def plain_keywords(node: dict[str, Any]) -> dict[str, Any]:
         written["default"] = node["default"]
     if isinstance(pattern := node.get("pattern"), str) and len(pattern) <= _PATTERN_LIMIT and _is_regular(pattern):
         written["pattern"] = pattern
-    return {**written, **_bounds(node), **described(node)}
+    return {**written, **_bounds(node), **schema_texts(node)}
 
 
-def described(node: dict[str, Any]) -> dict[str, Any]:
+def schema_texts(node: dict[str, Any]) -> dict[str, Any]:
     """Return a node's title and description, shortened, as far as it has them."""
     return {key: shortened(node[key]) for key in _ABOUT if isinstance(node.get(key), str) and node[key]}
 

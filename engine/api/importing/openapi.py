@@ -18,7 +18,7 @@ from engine.api.importing.resolution import References
 from engine.api.importing.schemas import Schemas
 from engine.api.importing.security import Security
 from engine.api.importing.servers import Servers
-from engine.api.importing.swagger import as_request, as_servers
+from engine.api.importing.swagger import as_request, servers_json
 from engine.api.operation import Injection
 from events.errors import Refused
 
@@ -159,14 +159,14 @@ class _Import:
     def _server(self, found: _Found) -> str:
         if self._is_swagger:
             own = found.operation.get("schemes")
-            return self._servers.chosen(as_servers({**self._document, **({"schemes": own} if own else {})}))
+            return self._servers.chosen(servers_json({**self._document, **({"schemes": own} if own else {})}))
         return self._servers.chosen(
             found.operation.get("servers"), found.path_item.get("servers"), self._document.get("servers")
         )
 
     def _base_url(self) -> str:
         try:
-            stated = as_servers(self._document) if self._is_swagger else self._document.get("servers")
+            stated = servers_json(self._document) if self._is_swagger else self._document.get("servers")
             return self._servers.chosen(stated)
         except Unimportable:
             return ""

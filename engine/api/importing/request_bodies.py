@@ -153,7 +153,7 @@ def _fields(
             name=wire or name,
             written=written,
             required=is_required and name in parts.required,
-            rule=rule,
+            encoding_json=rule,
         )
 
 

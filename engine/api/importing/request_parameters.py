@@ -76,7 +76,7 @@ def merged_parameters(references: References, *lists: Any) -> list[dict[str, Any
 
 
 def read_parameters(
-    stated: Iterable[dict[str, Any]], path: str, security: tuple[Injection, ...], schemas: Schemas
+    parameters: Iterable[dict[str, Any]], path: str, security: tuple[Injection, ...], schemas: Schemas
 ) -> ReadParameters:
     """Return the arguments among the parameters; a variable in the path that none declares is a text.
 
@@ -85,7 +85,7 @@ def read_parameters(
     arguments: list[Argument] = []
     needs_authorization, idempotency_header = False, None
     variables = dict.fromkeys(name for name in _VARIABLE.findall(path) if name)
-    for parameter in map(_parameter, stated):
+    for parameter in map(_parameter, parameters):
         lower = parameter.name.lower()
         if parameter.place == "path" and parameter.name not in variables:
             continue

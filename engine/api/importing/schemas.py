@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.api.importing.imported import Unimportable
-from engine.api.importing.keywords import described, plain_keywords
+from engine.api.importing.keywords import plain_schema, schema_texts
 from engine.api.importing.resolution import References
 from engine.refusals import kind_of_json
 
@@ -154,11 +154,11 @@ class _Writer:
         name = self._schemas.name_of(node["$ref"])
         self.uses[name] = None
         beside = {key: item for key, item in node.items() if key not in ("$ref", "nullable", "x-nullable")}
-        rest = self._keywords(beside, depth) if self._with_siblings and beside else described(beside)
+        rest = self._keywords(beside, depth) if self._with_siblings and beside else schema_texts(beside)
         return {"$ref": f"#/$defs/{name}", **rest}
 
     def _keywords(self, node: dict[str, Any], depth: int) -> dict[str, Any]:
-        written = plain_keywords(node)
+        written = plain_schema(node)
         for keyword in _ONE:
             if keyword in node and isinstance(node[keyword], (dict, bool)):
                 written[keyword] = self._schema_or_flag(keyword, node[keyword], depth)
@@ -232,7 +232,7 @@ def _without_required(part: Any, names: frozenset[str]) -> Any:
 
 
 def _is_pattern(pattern: Any) -> bool:
-    return isinstance(pattern, str) and "pattern" in plain_keywords({"pattern": pattern})
+    return isinstance(pattern, str) and "pattern" in plain_schema({"pattern": pattern})
 
 
 def _with_null(written: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from engine.api.importing.imported import Unimportable
 from engine.refusals import quoted
 
-__all__ = ("as_request", "as_servers")
+__all__ = ("as_request", "servers_json")
 
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
@@ -18,7 +18,7 @@ _SEPARATED = {
 }
 
 
-def as_servers(document: dict[str, Any]) -> list[dict[str, Any]]:
+def servers_json(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the servers that ``schemes``, ``host`` and ``basePath`` describe, https first."""
     host, path = document.get("host"), document.get("basePath")
     path = f"/{path.strip('/')}" if isinstance(path, str) and path.strip("/") else ""
@@ -30,15 +30,15 @@ def as_servers(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"url": f"{scheme}:{place}" if scheme else place} for scheme in ordered for place in (f"//{host}{path}",)]
 
 
-def as_request(stated: list[dict[str, Any]], consumes: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+def as_request(parameters: list[dict[str, Any]], consumes: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Return the parameters that are none of the body's, and the request body that the others describe, if any.
 
     :raises Unimportable: if a parameter cannot be said in those terms
     """
     types = [each for each in consumes if isinstance(each, str)] if isinstance(consumes, list) else []
-    bodies = [each for each in stated if each.get("in") == "body"]
-    fields = [each for each in stated if each.get("in") == "formData"]
-    others = [_parameter(each) for each in stated if each.get("in") not in ("body", "formData")]
+    bodies = [each for each in parameters if each.get("in") == "body"]
+    fields = [each for each in parameters if each.get("in") == "formData"]
+    others = [_parameter(each) for each in parameters if each.get("in") not in ("body", "formData")]
     if bodies:
         content = {name: {"schema": bodies[0].get("schema")} for name in types or ["application/json"]}
         about = {"description": bodies[0].get("description"), "required": bodies[0].get("required") is True}

@@ -138,51 +138,44 @@ SCHEMES = {
 KEY = {"secret": "key", "in": "header", "name": "X-API-Key"}
 
 
+ALTERNATIVES: dict[str, tuple[list[dict[str, list[str]]] | None, list[dict[str, str]] | str | None]] = {
+    "default": (None, None),
+    "none": ([], []),
+    "query": ([{"inQuery": []}], [{"secret": "in_query", "in": "query", "name": "key"}]),
+    "both": ([{"sid": [], "Basic": []}], [{"secret": "sid", "in": "cookie", "name": "sid"}, {"in": "basic"}]),
+    "bearer": ([{"Bearer": []}], [{"secret": "bearer", "in": "bearer"}]),
+    "oauth": ([{"oauth": ["read"]}], [{"secret": "oauth", "in": "bearer"}]),
+    "open": ([{"open": []}], [{"secret": "open", "in": "bearer"}]),
+    "second": (
+        [{"digest": []}, {"mtls": []}, {"elsewhere": []}],
+        [{"secret": "elsewhere", "in": "header", "name": "X-API-Key"}],
+    ),
+    "optional": ([{}, {"Key": []}], []),
+    "same_header": ([{"Basic": [], "Bearer": []}], [{"in": "basic"}]),
+    "digest": ([{"digest": []}], 'it needs HTTP authentication "digest" (digest), which is not supported'),
+    "unknown": ([{"nowhere": []}], 'it needs the security scheme "nowhere", which the document does not define'),
+    "broken": ([{"broken": []}], 'the security scheme "broken" is in "body"'),
+}
+"""What an operation says of its security, and what comes of it: injections, or the reason why it is skipped."""
+
+
 def test_security_schemes_become_injections_and_requirements() -> None:
-    stated: dict[str, list[dict[str, list[str]]] | None] = {
-        "default": None,
-        "none": [],
-        "query": [{"inQuery": []}],
-        "both": [{"sid": [], "Basic": []}],
-        "bearer": [{"Bearer": []}],
-        "oauth": [{"oauth": ["read"]}],
-        "open": [{"open": []}],
-        "second": [{"digest": []}, {"mtls": []}, {"elsewhere": []}],
-        "optional": [{}, {"Key": []}],
-        "same_header": [{"Basic": [], "Bearer": []}],
-        "digest": [{"digest": []}],
-        "unknown": [{"nowhere": []}],
-        "broken": [{"broken": []}],
-    }
     paths = {
-        f"/{name}": {"get": {"operationId": name} | ({} if given is None else {"security": given})}
-        for name, given in stated.items()
+        f"/{name}": {"get": {"operationId": name} | ({} if stated is None else {"security": stated})}
+        for name, (stated, _) in ALTERNATIVES.items()
     }
-    content = document(paths, security=[{"Key": []}], components={"securitySchemes": SCHEMES})
-    result = imported(content)
+    result = imported(document(paths, security=[{"Key": []}], components={"securitySchemes": SCHEMES}))
     assert result.config["security"] == [KEY]
-    assert {name: action.get("security") for name, action in result.actions.items()} == {
-        "default": None,
-        "none": [],
-        "query": [{"secret": "in_query", "in": "query", "name": "key"}],
-        "both": [{"secret": "sid", "in": "cookie", "name": "sid"}, {"in": "basic"}],
-        "bearer": [{"secret": "bearer", "in": "bearer"}],
-        "oauth": [{"secret": "oauth", "in": "bearer"}],
-        "open": [{"secret": "open", "in": "bearer"}],
-        "second": [{"secret": "elsewhere", "in": "header", "name": "X-API-Key"}],
-        "optional": [],
-        "same_header": [{"in": "basic"}],
-    }
-    assert {skipped.operation: skipped.reason for skipped in result.skipped} == {
-        "GET /digest": 'it needs HTTP authentication "digest" (digest), which is not supported',
-        "GET /unknown": 'it needs the security scheme "nowhere", which the document does not define',
-        "GET /broken": 'the security scheme "broken" is in "body"',
-    }
+    said = {name: action.get("security") for name, action in result.actions.items()}
+    said |= {skipped.operation.removeprefix("GET /"): skipped.reason for skipped in result.skipped}
+    assert said == {name: expected for name, (_, expected) in ALTERNATIVES.items()}
     assert all(stated["secret"] and not stated["required"] for stated in result.requirements.values())
-    assert result.requirements["key"]["description"] == "Ask for one."
     assert list(result.requirements)[:4] == ["key", "in_query", "sid", "username"]
-    only = imported(document({"/x": {"get": {}}}, security=[{"Key": []}], components={"securitySchemes": SCHEMES}))
-    assert only.requirements == {
+
+
+def test_a_secret_that_every_operation_needs_is_required() -> None:
+    content = document({"/x": {"get": {}}}, security=[{"Key": []}], components={"securitySchemes": SCHEMES})
+    assert imported(content).requirements == {
         "key": {"type": "string", "description": "Ask for one.", "required": True, "secret": True}
     }
 
