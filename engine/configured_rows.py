@@ -42,6 +42,8 @@ class Rows:
     completes though its caller is cancelled meanwhile. Secrets are sealed for the owner, and never given out.
 
     :ivar teams: who is in which team
+    :ivar tools: asks the rows' tools
+    :ivar store: the journal's
     """
 
     def __init__(
@@ -52,14 +54,14 @@ class Rows:
         is_given: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self._store = store
-        self._tools = tools
+        self.store = store
+        self.tools = tools
         self._is_given = is_given
         self._clock = clock or _utc_now
         self.teams = Teams(store)
 
     def __repr__(self) -> str:
-        return f"<Rows of {self._store!r}>"
+        return f"<Rows of {self.store!r}>"
 
     async def add(
         self, row: ToolRow, *, user_id: str | None, secrets: Credentials | None = None, by: str | None = None
@@ -76,8 +78,8 @@ class Rows:
 
         self._require_new(row, user_id, by)
         row = replace(row, user_id=user_id, version=1, synthesised=False, client_side=False, credentials=None)
-        row = self._tools.checked(row, _given(secrets))
-        await self._tools.check_actions(row)
+        row = self.tools.checked(row, _given(secrets))
+        await self.tools.check_actions(row)
         now = self._clock()
         return _shown(await self._transact(lambda connection: insert_row(connection, row, now, by)))
 
@@ -89,7 +91,7 @@ class Rows:
         """
         from engine.row_changes import read_held
 
-        return (await read_held(self._store, user_id, self._stored(row_id, user_id, "looked at"))).shown
+        return (await read_held(self.store, user_id, self._stored(row_id, user_id, "looked at"))).shown
 
     async def edit(
         self,
@@ -117,7 +119,7 @@ class Rows:
         edit = RowEdit(**changes)
 
         async def change(held: Held) -> ToolRow:
-            changed = await edit.of(held, self._tools)
+            changed = await edit.of(held, self.tools)
             if changed == held.row:
                 return changed
             now = self._clock()
@@ -155,7 +157,7 @@ class Rows:
         """
         from engine.row_changes import read_row_versions
 
-        return await read_row_versions(self._store, user_id, self._stored(row_id, user_id, "looked at"))
+        return await read_row_versions(self.store, user_id, self._stored(row_id, user_id, "looked at"))
 
     async def share(self, row_id: str, grantee: Grantee, role: SharedRole = "viewer", *, user_id: str | None) -> Share:
         """Share a row, or give another role to whom it is shared already. Its secrets are used for them, never shown.
@@ -197,7 +199,7 @@ class Rows:
 
         if (await self.get(row_id, user_id=user_id)).role != "owner":
             raise Refused(f"tool row {row_id!r} is shared to you; only its owner sees to whom else")
-        return await read_shares(self._store, row_id)
+        return await read_shares(self.store, row_id)
 
     async def switch_off(self, name: str, *, user_id: str | None) -> None:
         """Take a default tool out of a user's turns; an agent that lists it still has it.
@@ -226,7 +228,7 @@ class Rows:
         from engine.row_store import read_optouts
 
         require_storable(user_id, "the user id")
-        return await read_optouts(self._store, user_id)
+        return await read_optouts(self.store, user_id)
 
     async def list(self, *, user_id: str | None) -> list[KeptRow]:
         """Return the rows that a user owns, then those shared to it, without their secrets; inactive ones too.
@@ -236,7 +238,7 @@ class Rows:
         from engine.row_changes import read_kept
 
         require_storable(user_id, "the user id")
-        return await read_kept(self._store, user_id)
+        return await read_kept(self.store, user_id)
 
     async def _changed(
         self, row_id: str, user_id: str | None, version: int | None, change: Callable[[Held], Awaitable[ToolRow]]
@@ -246,7 +248,7 @@ class Rows:
 
         moved: Conflict | None = None
         for _ in range(_TRIES):
-            held = await read_held(self._store, user_id, row_id)
+            held = await read_held(self.store, user_id, row_id)
             if version not in (None, held.row.version):
                 current = held.row.version
                 raise Conflict(f"tool row {row_id!r} is at version {current}, not {version}; look at it again")
@@ -257,7 +259,7 @@ class Rows:
         raise Conflict(f"tool row {row_id!r} is changed all the time; nothing was done") from moved
 
     async def _transact(self, work: Callable[[Any], T]) -> T:
-        return await run_to_end(partial(self._store.transact, work))
+        return await run_to_end(partial(self.store.transact, work))
 
     def _require_new(self, row: ToolRow, user_id: str | None, by: str | None) -> None:
         require_storable(user_id, "the user id")
@@ -282,10 +284,10 @@ class Rows:
         """Return the id of a row that may be stored: those of default tools and built-ins never are."""
         require_storable(user_id, "the user id")
         require_storable(row_id, "the row id")
-        name = self._tools.built_in(row_id) if row_id == INTERNAL_ID or _is_derived(row_id) else None
+        name = self.tools.built_in(row_id) if row_id == INTERNAL_ID or _is_derived(row_id) else None
         if name is None:
             return row_id
-        if name in self._tools.defaults():
+        if name in self.tools.defaults():
             raise Refused(
                 f"{name!r} is a default tool: it cannot be {verb}, only be switched off and on; add a row of your own"
             )
@@ -293,7 +295,7 @@ class Rows:
 
     def _require_default(self, name: str, user_id: str | None) -> None:
         require_storable(user_id, "the user id")
-        names = self._tools.defaults()
+        names = self.tools.defaults()
         if name not in names:
             raise Refused(f"there is no default tool {name!r} (there are: {', '.join(names) or 'none'})")
 

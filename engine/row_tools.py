@@ -8,7 +8,7 @@ import anyio
 from msgspec.structs import replace
 
 from engine.action_check import check_action_names, check_actions
-from engine.actions import resolve_actions
+from engine.actions import Action, resolve_actions
 from engine.config_check import check_config, without_secret_values
 from engine.contract import Tool
 from engine.credentials import Credentials
@@ -28,15 +28,15 @@ _METADATA_TIME: Final = 30.0
 class RowTools:
     """Asks tools about rows, through instances that are made for that and thrown away.
 
-    :param services: its vault opens and seals the rows' credentials
+    :ivar services: what the tools share; its vault opens and seals the rows' credentials
     """
 
     def __init__(self, manager: ToolManager, services: Services) -> None:
         self._manager = manager
-        self._services = services
+        self.services = services
 
     def __repr__(self) -> str:
-        return f"<RowTools with {self._services.vault!r}>"
+        return f"<RowTools with {self.services.vault!r}>"
 
     def defaults(self) -> dict[str, ToolRow]:
         """Return the rows of the default tools by name. :raises Refused: if one of them cannot be one"""
@@ -59,6 +59,23 @@ class RowTools:
             raise Refused(f"tool {row.name!r} is the engine's own and takes no rows")
         return tool
 
+    def requirements(self, row: ToolRow) -> dict[str, Any]:
+        """Return what a row's tool wants to be configured with; it is asked with what it is to be configured with.
+
+        :raises NotFound: if there is no such tool
+        :raises Refused: if it is internal, or cannot say
+        """
+        tool = self.tool_of(row)
+        try:
+            said = constructed(tool, row, row.user_id, self.services).get_config_requirements()
+        except Exception as error:
+            # Whatever a stranger's tool raises there, this row is not stored; the reason shows none of its values.
+            reason = reason_of(error, row.config)
+            raise Refused(f"tool {row.name!r} cannot say what it must be configured with: {reason}") from error
+        if not isinstance(said, dict):
+            raise Refused(f"get_config_requirements of tool {row.name!r} must return an object")
+        return said
+
     def checked(self, row: ToolRow, credentials: Credentials) -> ToolRow:
         """Return a row as it may be stored: its configuration found right, and every secret out of it and sealed.
 
@@ -68,7 +85,7 @@ class RowTools:
         :raises CredentialsError: if the secrets cannot be sealed
         """
         tool = self.tool_of(row)
-        said = self._requirements(tool, row)
+        said = self.requirements(row)
         config, secrets = without_secret_values(said, row.config, credentials)
         check_config(row.name, said, config, secrets, known=("actions",) if tool.actions_in_config else ())
         row = replace(row, config=config)
@@ -77,11 +94,11 @@ class RowTools:
         self._ask_tool(tool, replace(row, config={**config, **secrets, CREDENTIALS: secrets}))
         if row.credentials is not None and self.secrets(row) == secrets:
             return row
-        return replace(row, credentials=self._services.vault.seal(secrets, owner=row.user_id, row_id=row.id))
+        return replace(row, credentials=self.services.vault.seal(secrets, owner=row.user_id, row_id=row.id))
 
     def secrets(self, row: ToolRow) -> Credentials:
         """Return a row's secrets. :raises CredentialsError: if they cannot be opened"""
-        return opened_credentials(row, self._services.vault, row.user_id)
+        return opened_credentials(row, self.services.vault, row.user_id)
 
     async def check_actions(self, row: ToolRow) -> None:
         """Refuse what a row says of actions that its tool does not have, or not so.
@@ -89,9 +106,18 @@ class RowTools:
         :raises Refused: if anything is wrong, or the tool cannot be asked
         """
         if row.actions:
-            tool = self.tool_of(row)
-            metadata = [] if tool.actions_in_config else row.actions_metadata or await self.metadata(row)
-            check_actions(row.name, resolve_actions(replace(row, actions=None), tool, metadata), row.actions)
+            check_actions(row.name, await self.actions(row), row.actions)
+
+    async def actions(self, row: ToolRow) -> tuple[Action, ...]:
+        """Return the actions of a row as its tool has them, whatever its owner says of them.
+
+        :raises Refused: if its tool must be asked for them, and does not say
+        """
+        tool, bare = self.tool_of(row), replace(row, actions=None)
+        if tool.actions_in_config:
+            return resolve_actions(bare, tool, [])
+        known = row.actions_metadata
+        return resolve_actions(bare, tool, await self.metadata(row) if known is None else known)
 
     async def metadata(self, row: ToolRow) -> list[dict[str, Any]]:
         """Return what a row's tool says of its actions when it is asked now.
@@ -99,29 +125,17 @@ class RowTools:
         :raises Refused: if it cannot be asked, or does not answer in time
         """
         tool = self.tool_of(row)
-        instance = constructed(tool, opened(row, self._services.vault, row.user_id), row.user_id, self._services)
+        instance = constructed(tool, opened(row, self.services.vault, row.user_id), row.user_id, self.services)
         with anyio.move_on_after(_METADATA_TIME):
             return await actions_metadata(instance)
         raise Refused(f"tool {row.name!r} has not said in {_METADATA_TIME:g} s what it can do; look at its server")
-
-    def _requirements(self, tool: type[Tool], row: ToolRow) -> dict[str, Any]:
-        """Return what a tool wants to be configured with: it is asked with what it is to be configured with."""
-        try:
-            said = constructed(tool, row, row.user_id, self._services).get_config_requirements()
-        except Exception as error:
-            # Whatever a stranger's tool raises there, this row is not stored; the reason shows none of its values.
-            reason = reason_of(error, row.config)
-            raise Refused(f"tool {row.name!r} cannot say what it must be configured with: {reason}") from error
-        if not isinstance(said, dict):
-            raise Refused(f"get_config_requirements of tool {row.name!r} must return an object")
-        return said
 
     def _ask_tool(self, tool: type[Tool], row: ToolRow) -> None:
         """Ask a tool that has a say in it what is wrong with a configuration, secrets included."""
         if not callable(getattr(tool, "config_problems", None)):
             return
         try:
-            instance: Any = constructed(tool, row, row.user_id, self._services)
+            instance: Any = constructed(tool, row, row.user_id, self.services)
             problems = instance.config_problems()
         except Exception as error:
             # As above: what cannot be checked is not stored.

@@ -73,6 +73,7 @@ class Toolsets:
         if len({row.id for row in rows}) < len(rows):
             raise Refused("two tool rows have the same id; give each its own")
         self._defaults = tuple(defaults)
+        self._default_ids = frozenset(row.id for row in defaults)
         self._book = book or RowBook(None)
         self._services = services or Services()
         self._members: dict[tuple[str, int], _Asked] = {}
@@ -152,7 +153,9 @@ class Toolsets:
 
     def may_be_off(self, row: ToolRow, context: CallContext) -> bool:
         """Tell whether a turn has a row unless its user has switched that off: default tools that nobody listed."""
-        return row.synthesised and context.tool_ids is None and context.agent_id is None and self._book.keeps
+        if context.tool_ids is not None or context.agent_id is not None:
+            return False
+        return self._book.keeps and row.id in self._default_ids
 
     def is_given(self, tool_id: str) -> bool:
         """Return whether there is a row of this id that is not stored in the journal, whoever owns it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.config_check import missing_keys
 from engine.contract import Scope, Tool
 from engine.defaults import internal_row
 from engine.discovery import Problem, ToolManager
@@ -66,27 +67,42 @@ async def read_catalogue(folders: Sequence[Path]) -> Catalogue:
 
 def _row(entry: CatalogueEntry) -> ToolRow:
     # The same id on every machine: what a call is a repetition of must not depend on where it ran.
-    return internal_row(entry.name) if entry.internal else ToolRow(id=f"cli-{entry.name}", name=entry.name)
+    if entry.internal:
+        return internal_row(entry.name)
+    # Synthesised, so that a row which the user keeps of the same tool goes before it.
+    return ToolRow(id=f"cli-{entry.name}", name=entry.name, synthesised=True)
 
 
 async def _entry(name: str, tool: type[Tool]) -> CatalogueEntry:
-    metadata = [] if tool.actions_in_config else await actions_metadata(tool)
+    needs = _needs(name, tool)
     return CatalogueEntry(
         name=name,
         display_name=tool.display_name or name,
         description=tool.description,
-        actions=tuple(str(action["name"]) for action in metadata),
+        actions=await _actions(tool, bool(needs)),
         effect=tool.effect,
         default_on=tool.default_on,
         internal=tool.internal,
         user_scoped=tool.user_scoped,
-        needs=_needs(name, tool),
+        needs=needs,
     )
+
+
+async def _actions(tool: type[Tool], needs_more: bool) -> tuple[str, ...]:
+    if tool.actions_in_config:
+        return ()
+    try:
+        return tuple(str(action["name"]) for action in await actions_metadata(tool))
+    except LoadFailure:
+        # One that must be configured may have to be so before it can say what it does.
+        if needs_more:
+            return ()
+        raise
 
 
 def _needs(name: str, tool: type[Tool]) -> tuple[str, ...]:
     try:
         requirements = tool({}, Scope(user_id=None, owner=None, tool_id="catalogue")).get_config_requirements()
-        return tuple([key for key, rule in requirements.items() if isinstance(rule, dict) and rule.get("required")])
+        return tuple(missing_keys(requirements, {}))
     except Exception as error:
         raise LoadFailure(f"tool {name} cannot say what it must be configured with: {error!r}") from error

@@ -24,7 +24,8 @@ from engine.cli.rules import rules
 from engine.cli.run import run
 from engine.cli.secrecy import secrets_of
 from engine.cli.show import attempts, events
-from engine.cli.show import tools as catalogue
+from engine.cli.teams import teams
+from engine.cli.tools import tools as tools_group
 
 __all__ = ("calljournal", "main")
 
@@ -71,8 +72,8 @@ def calljournal(
         context.exit(BAD_INPUT)
 
 
-_WORK = (run, events, attempts, approvals, approve, deny, resume, rules, reconcile)
-_CARE = (credentials, verify, rebuild, migrate, catalogue, doctor)
+_WORK = (run, events, attempts, approvals, approve, deny, resume, rules, tools_group, teams, reconcile)
+_CARE = (credentials, verify, rebuild, migrate, doctor)
 
 for _command in (*_WORK, *_CARE):
     calljournal.add_command(_command)

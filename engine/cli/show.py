@@ -1,4 +1,4 @@
-"""``calljournal events``, ``attempts`` and ``tools``: what is there."""
+"""``calljournal events`` and ``attempts``: what is there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from engine.cli.failure import DONE, NO, Interrupted
+from engine.cli.failure import DONE, Interrupted
 from engine.cli.options import Choice, taking
 from events.keys import require_storable
 from events.masking import masked
 from events.transitions import Status
 
-__all__ = ("attempts", "events", "tools")
+__all__ = ("attempts", "events")
 
 _SHOWN = 50
 _LAST = 2**63 - 1
@@ -94,31 +94,3 @@ async def _print_attempts(
             rows = [row async for row in list_attempts(log, wanted, limit or _SHOWN)]
             output.console.print(attempts_table(rows, all_tenants) if rows else "no calls")
     output.flush()
-
-
-@click.command()
-@taking("database", "tools", "as_json")
-def tools(choice: Choice) -> int:
-    """Print the catalogue of tools.
-
-    What could not be taken into it is said on standard error; then the exit code is 1.
-    """
-    return NO if anyio.run(_print_tools, choice) else DONE
-
-
-async def _print_tools(choice: Choice) -> bool:
-    from engine.cli.catalogue import read_catalogue
-    from engine.cli.output import Output, note
-    from engine.cli.rendering import catalogue_table
-
-    output = Output(choice)
-    catalogue = await read_catalogue(choice.tools)
-    if output.as_json:
-        for entry in catalogue.entries:
-            output.record(msgspec.to_builtins(entry))
-    else:
-        output.console.print(catalogue_table(catalogue.entries))
-    output.flush()
-    for problem in catalogue.problems:
-        note(f"{problem.source} is left out: {problem.reason}")
-    return bool(catalogue.problems)

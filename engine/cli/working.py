@@ -58,7 +58,9 @@ async def require_runnable(engine: Engine, key: str, choice: Choice) -> None:
     row = await engine.attempt(key, user_id=choice.user)
     if row is None or row.tool_id is None or row.attempt.phase is None:
         return
-    context = CallContext(user_id=choice.user, headless=row.headless)
+    # By its id alone, for what else the user has there changes no call's row; an agent's list answers for its rows.
+    only = (row.tool_id,)
+    context = CallContext(user_id=choice.user, headless=row.headless, agent_id=row.agent_id, tool_ids=only)
     known = (await engine.prepare_tools_for_llm(context)).names.values()
     if (row.tool_id, row.action_name) not in known:
         tool = one_line(f"{row.tool_name}.{row.action_name}")

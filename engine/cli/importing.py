@@ -1,0 +1,73 @@
+"""The operations of an OpenAPI document or a curl command, for the row of an api_tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+import msgspec
+
+from engine.credentials import Credentials
+
+__all__ = ("Brought", "imported", "say_skipped")
+
+_SHOWN = 20
+
+
+class Brought(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import brings to a row; nothing, if none was wanted.
+
+    :ivar requirements: the secrets that its operations take
+    :ivar secrets: those that were found in it
+    """
+
+    title: str = ""
+    config: dict[str, Any] = {}
+    requirements: dict[str, Any] = {}
+    secrets: Credentials = {}
+    skipped: tuple[Any, ...] = ()
+
+
+def imported(openapi: str | None, curl: str | None, base_url: str | None) -> Brought:
+    """Read what a row is to be made of.
+
+    :raises Refused: if a file cannot be read, or holds nothing that can be called
+    """
+    from engine.cli.config_file import read_file
+
+    if openapi and curl:
+        raise click.UsageError("give --openapi or --curl, not both")
+    if openapi:
+        from engine.api.importing.openapi import import_openapi
+
+        found = import_openapi(read_file(openapi), base_url=base_url)
+    elif curl:
+        from engine.api.importing.curl import import_curl
+
+        found = import_curl(read_file(curl).decode("utf-8", "replace"))
+    else:
+        return Brought()
+    if not found.actions:
+        from events.errors import Refused
+
+        reasons = "; ".join(f"{each.operation}: {each.reason}" for each in found.skipped[:3])
+        raise Refused(f"{openapi or curl} has nothing that can be called{f' ({reasons})' if reasons else ''}")
+    return Brought(
+        title=found.title[:200],
+        config=found.config,
+        requirements=found.requirements,
+        secrets=dict(found.secrets),
+        skipped=found.skipped,
+    )
+
+
+def say_skipped(skipped: Iterable[Any]) -> None:
+    """Say on standard error what was left out, and why."""
+    from engine.cli.output import note
+
+    every = list(skipped)
+    for each in every[:_SHOWN]:
+        note(f"{each.operation} is left out: {each.reason}")
+    if len(every) > _SHOWN:
+        note(f"and {len(every) - _SHOWN} more are left out; --json lists them all")
