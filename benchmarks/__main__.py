@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.command import main
 from benchmarks.execute import measure_engine, measure_execute
 from benchmarks.log import measure_log
+from benchmarks.mcp import measure_mcp
 from benchmarks.net import measure_net
 from benchmarks.parse import measure_parse
 from benchmarks.prep import measure_prep
@@ -20,6 +21,6 @@ if __name__ == "__main__":
         measure_execute,
         measure_subscribers,
         measure_reading,
-        alone=[measure_engine, measure_net],
+        alone=[measure_engine, measure_net, measure_mcp],
         beside=[measure_prep, measure_parse, measure_truncate],
     )

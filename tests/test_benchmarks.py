@@ -12,6 +12,7 @@ from benchmarks.compare import compare
 from benchmarks.execute import Executing, measure_engine, measure_execute
 from benchmarks.figures import Figure, Results
 from benchmarks.log import measure_log
+from benchmarks.mcp import measure_mcp
 from benchmarks.net import measure_net
 from benchmarks.parse import measure_parse
 from benchmarks.prep import measure_prep
@@ -66,6 +67,12 @@ def test_the_way_out_is_measured_beside_bare_httpx() -> None:
     goals = [figure for figure in measure_net(TINY) if figure.goal is not None]
     assert {figure.unit for figure in goals} == {"of bare"}
     assert len(goals) == 8
+
+
+def test_a_server_s_tool_is_measured_beside_the_bare_client() -> None:
+    goals = [figure for figure in measure_mcp(TINY) if figure.goal is not None]
+    assert {(figure.unit, figure.goal) for figure in goals} == {("of bare", 1.5)}
+    assert len(goals) == 4
 
 
 def test_so_many_calls_of_a_hundred_were_done_within_that_time() -> None:

@@ -105,6 +105,17 @@ class MCPTool(Tool):
             },
         }
 
+    def config_problems(self) -> list[str]:
+        """Return what keeps the row's server from being reached as it is configured, or its secrets from being secret."""
+        from engine.mcp.errors import InvalidServer
+        from engine.mcp.server import Server
+
+        try:
+            Server.of(self.config)
+        except InvalidServer as error:
+            return [str(error)]
+        return []
+
 
 def _secret(auth_type: str) -> dict[str, Any]:
     return {"type": "string", "secret": True, "required": True, "depends_on": {"auth_type": auth_type}}

@@ -9,7 +9,7 @@ import pytest
 
 from engine import CallContext, Engine, ToolRow
 from engine.contract import AskAgain
-from engine.mcp.session import Session
+from engine.mcp.sessions import Sessions
 from events import Denied, Executed, Paused
 from tests.engine.mcp.scripted_server import LOOK, ScriptedServer, scripted_server
 from tests.engine.mcp.serving import U, mcp_engine, mcp_row
@@ -76,13 +76,13 @@ async def test_what_a_row_keeps_goes_on_being_shown_and_a_change_makes_each_call
         async with mcp_engine(row) as engine:
             prepared = await engine.prepare_tools_for_llm(U)
             assert isinstance(await sent(engine, "c1"), Executed)
-            # Said by the server in the midst of a call; other keys first is no change.
+            # Other keys first is no change.
             turned = {"inputSchema": dict(reversed(SEND["inputSchema"].items())), **deepcopy(SEND)}
             for number, (tools, expected) in enumerate(
                 [([turned], Executed), ([CHANGED], Paused), ([SEND], Executed), ([], Executed)]
             ):
-                server.tools, server.notices = tools, [LIST_CHANGED]
-                await _noticed(engine, server, f"n{number}")
+                server.tools = tools
+                _let_listing_age(engine)
                 outcome = await sent(engine, f"d{number}")
                 assert isinstance(outcome, expected), (number, outcome)
                 if isinstance(outcome, Paused):
@@ -95,14 +95,10 @@ async def test_what_a_row_keeps_goes_on_being_shown_and_a_change_makes_each_call
             await proved(engine)
 
 
-async def _noticed(engine: Engine, server: ScriptedServer, call_id: str) -> None:
-    """Let the server say that its list has changed, with the answer to a call that it makes no difference to."""
-    session: Any = next(iter(engine._runtime.services._shared.values()))
-    opened = [each for each in session._open.values() if isinstance(each, Session)]
-    client: Any = opened[0]
-    client._known_at = None
-    server.notices = []
-    assert call_id
+def _let_listing_age(engine: Engine) -> None:
+    """As if a minute had gone by since the server was asked what it has."""
+    for session in engine._runtime.services.shared(Sessions)._open.values():
+        session._known_at = None
 
 
 async def test_a_server_that_says_that_its_list_has_changed_is_asked_again() -> None:

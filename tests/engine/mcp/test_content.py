@@ -34,26 +34,25 @@ def read(result: dict[str, Any], schema: dict[str, Any] | None = None) -> tuple[
     return made, kept
 
 
+BLOCKS: list[Any] = [
+    {"type": "text", "text": "plan"},
+    {"type": "image", "mimeType": "image/png", "data": PACKED},
+    {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(b"RIFF").decode()},
+    {"type": "resource_link", "uri": "yard://plan/7", "name": "plan 7", "size": 12},
+    {"type": "resource", "resource": {"uri": "yard://bays", "text": "bay list"}},
+    {
+        "type": "resource",
+        "resource": {"uri": "file:///../../etc/x", "mimeType": "application/pdf", "blob": "AAE="},
+    },
+    {"type": "hologram", "data": "x" * 5000},
+    {"type": "image", "mimeType": "image/png", "data": "not base64!"},
+    {"text": "no type"},
+    "no object",
+]
+
+
 def test_case_mcp_09_every_kind_of_content_has_its_form_in_order() -> None:
-    result, kept = read(
-        {
-            "content": [
-                {"type": "text", "text": "plan"},
-                {"type": "image", "mimeType": "image/png", "data": PACKED},
-                {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(b"RIFF").decode()},
-                {"type": "resource_link", "uri": "yard://plan/7", "name": "plan 7", "size": 12},
-                {"type": "resource", "resource": {"uri": "yard://bays", "text": "bay list"}},
-                {
-                    "type": "resource",
-                    "resource": {"uri": "file:///../../etc/x", "mimeType": "application/pdf", "blob": "AAE="},
-                },
-                {"type": "hologram", "data": "x" * 5000},
-                {"type": "image", "mimeType": "image/png", "data": "not base64!"},
-                {"text": "no type"},
-                "no object",
-            ]
-        }
-    )
+    result, kept = read({"content": BLOCKS})
     assert result.status == "completed"
     assert result.data["content"] == [
         {"type": "text", "text": "plan"},
