@@ -8,6 +8,7 @@ it, such a key is refused. ``timeout`` is a number of seconds from 1 to 300 unle
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
 from typing import Any, Final
@@ -21,6 +22,7 @@ ANY: Final = "*"
 """The entry of requirements that speaks of keys without one."""
 
 _RESERVED: Final = frozenset({CREDENTIALS, LEGACY})
+_SECRET_NAME: Final = re.compile(r"authoriz|cookie|token|secret|passw|credential|api.?key|private.?key", re.IGNORECASE)
 _TIMEOUT: Final = (1, 300)
 _LISTED: Final = 30
 _WORDS: Final = {
@@ -67,6 +69,8 @@ def check_config(
     for key, value in given.items():
         if key not in _RESERVED and (entry := _entry(requirements, key)):
             problems += _of_value(key, value, entry)
+            if key not in credentials and entry.get("type") == "object":
+                problems += _bare_secrets(key, value)
     if problems:
         raise Refused(f"this configuration of {tool!r} cannot be used: {'; '.join(problems)}")
 
@@ -143,6 +147,13 @@ def _of_value(key: str, value: Any, entry: dict[str, Any]) -> Iterator[str]:
         yield f"{key!r} must be {_or(allowed)}"
     if _is_of(value, "number"):
         yield from _of_range(key, value, entry)
+
+
+def _bare_secrets(key: str, value: Any) -> Iterator[str]:
+    """Yield what is wrong with texts, e.g. of headers, that would be kept for all to see who use the row."""
+    for name, text in value.items() if isinstance(value, dict) else ():
+        if isinstance(text, str) and _SECRET_NAME.search(str(name)):
+            yield f"{key!r} has {name!r}, which sounds like a secret: give {key!r} as one of the secrets"
 
 
 def _of_range(key: str, value: Any, entry: dict[str, Any]) -> Iterator[str]:

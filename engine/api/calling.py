@@ -13,6 +13,7 @@ from engine.api.masking import Masker
 from engine.api.operation import Operation
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
+from engine.api.row_config import SETTINGS
 from engine.api.sending import sent
 from engine.api.signing import Signed, secrets_of, signed
 from engine.contract import ToolResult
@@ -29,7 +30,6 @@ _AT_ONCE: Final = 1 << 18
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _UNKNOWN: Final = "Whether the call had its effect is not known."
-_SETTINGS: Final = frozenset({*Operation.__struct_fields__, "query_params", "headers", "body", "actions"})
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
     """
     credentials = config.get("auth_credentials") or {}
     for name in credentials:
-        if name in _SETTINGS:
+        if name in SETTINGS:
             raise Refused(f"The credential {quoted(name)} has the name of a setting: its owner must rename it.")
     operation = Operation.of(dict(config))
     arguments = Arguments(query_params=config.get("query_params") or {}, headers=config.get("headers") or {}, body=body)

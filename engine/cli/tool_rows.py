@@ -165,7 +165,9 @@ def print_row(choice: Choice, row: Any, verb: str, **more: Any) -> None:
 
     output = Output(choice)
     if output.as_json:
-        named = {name: getattr(row, name) for name in ("id", "name", "label", "active", "version", "config")}
+        named = {name: getattr(row, name) for name in ("id", "name", "label", "active", "version")}
+        # Whole, an imported API's actions are megabytes; `show` prints them.
+        named["config"] = {key: value for key, value in row.config.items() if key != "actions"}
         output.record({**named, "actions": msgspec.to_builtins(row.actions), **more})
     else:
         output.console.print(row_line(row, verb), soft_wrap=True)

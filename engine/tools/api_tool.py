@@ -60,7 +60,10 @@ class ApiTool(Tool):
         return []
 
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return what a row must have; what its credentials are called is said by its operations."""
+        """Return what a row must have, and the secrets that its operations take."""
+        from engine.api.row_config import wanted_secrets
+
+        secrets = {name: {"type": "string", "secret": True, "required": False} for name in wanted_secrets(self.config)}
         return {
             "actions": {
                 "type": "object",
@@ -72,4 +75,11 @@ class ApiTool(Tool):
                 "required": False,
                 "description": "Where the row's credentials go in a request: header, query, cookie, path.",
             },
+            **secrets,
         }
+
+    def config_problems(self) -> list[str]:
+        """Return what keeps the row's operations from being carried out, or its credentials from being used."""
+        from engine.api.row_config import problems_of
+
+        return problems_of(self.config)

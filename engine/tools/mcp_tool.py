@@ -94,9 +94,19 @@ class MCPTool(Tool):
                 "description": "Scopes to ask for, between commas or spaces.",
                 "depends_on": {"auth_type": "oauth"},
             },
+            "oauth_client_name": {
+                "type": "string",
+                "description": "What the server calls this client when it asks for consent.",
+                "depends_on": {"auth_type": "oauth"},
+            },
             "timeout": {"type": "number", "minimum": 1, "maximum": 300, "default": 30, "description": "Seconds."},
             "transport_type": {"type": "string", "enum": ["auto", "http", "sse"], "default": "auto"},
             "headers": {"type": "object", "description": "Headers sent with every request."},
+            "resources": {
+                "type": "boolean",
+                "default": False,
+                "description": "Add actions that list and read the server's resources and prompts.",
+            },
             "approval": {
                 "type": "string",
                 "enum": ["annotations", "always", "never"],
@@ -106,7 +116,7 @@ class MCPTool(Tool):
         }
 
     def config_problems(self) -> list[str]:
-        """Return what keeps the row's server from being reached as it is configured, or its secrets from being secret."""
+        """Return what keeps the row's server from being reached as it is configured."""
         from engine.mcp.errors import InvalidServer
         from engine.mcp.server import Server
 

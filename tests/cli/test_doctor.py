@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.environment import check_dependencies, check_packages, check_python
+from engine.schema import HEAD
 from tests.cli.command import EXAMPLES, Called, environment
 from tests.shape import ROOT
 
@@ -25,7 +26,7 @@ def test_a_sound_journal(called: Called, database_url: str) -> None:
     done = called("doctor", "--database", database_url)
     assert (done.code, done.err, faults(done.lines)) == (0, "", [])
     messages = {line["subject"]: line["message"] for line in done.lines}
-    assert messages["schema"] == "engine 0002, events 0001, projections 0002"
+    assert messages["schema"] == f"engine {HEAD}, events 0001, projections 0002"
     assert messages["writing"]
     durable = "synchronous=full" if database_url.startswith("sqlite") else "fsync=on, synchronous_commit=on"
     assert durable in messages["durability"]

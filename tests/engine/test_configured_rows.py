@@ -84,6 +84,7 @@ BAD_CONFIGS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no time": ({"timeout": 0}, ("'timeout' must be at least 1",)),
     "a secret's type": ({"auth_type": "bearer", "api_key": [CANARY]}, ("'api_key' must be a text",)),
     "sealed by hand": ({"encrypted_credentials": CANARY, "auth_credentials": {}}, ("'encrypted_credentials' cannot",)),
+    "in the open": ({"headers": {"Authorization": CANARY}}, ("'Authorization', which sounds like a secret",)),
     "all at once": ({"x": 1, "unit": "K", "timeout": 999}, ("'x' is", "'unit' must", "'timeout' must")),
 }
 

@@ -1,0 +1,54 @@
+"""What the row of an api_tool is configured with, looked at before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from engine.api.operation import Operation
+from engine.refusals import quoted
+from events.errors import Refused
+
+__all__ = ("SETTINGS", "problems_of", "wanted_secrets")
+
+SETTINGS: Final = frozenset({*Operation.__struct_fields__, "query_params", "headers", "body", "actions"})
+"""Names of settings, which no credential may have: a tool finds both in one configuration."""
+
+_BASIC: Final = ("username", "password")
+_LISTED: Final = 5
+
+
+def wanted_secrets(config: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the secrets that a row's operations take, in their order; what makes no sense is left out."""
+    names: dict[str, None] = {}
+    for security in (config.get("security"), *[action.get("security") for _, action in _actions(config)]):
+        for injection in security if isinstance(security, list) else ():
+            if not isinstance(injection, dict):
+                continue
+            secrets = _BASIC if injection.get("in") == "basic" else (injection.get("secret"),)
+            names.update({name: None for name in secrets if isinstance(name, str) and name and name not in SETTINGS})
+    return tuple(names)
+
+
+def problems_of(config: dict[str, Any]) -> list[str]:
+    """Return what keeps a row's operations from being carried out, the first few."""
+    problems: list[str] = []
+    for name, action in _actions(config):
+        if len(problems) == _LISTED:
+            return [*problems, "and there may be more"]
+        try:
+            operation = Operation.of({"security": config.get("security") or [], **action})
+        except Refused as error:
+            problems.append(f"{quoted(name)}: {str(error).rstrip('.')}")
+            continue
+        taken = [secret for each in operation.security for secret in each.secrets if secret in SETTINGS]
+        if taken:
+            problems.append(f"{quoted(name)}: the credential {quoted(taken[0])} has the name of a setting: rename it")
+    return problems
+
+
+def _actions(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    actions = config.get("actions")
+    for name, action in actions.items() if isinstance(actions, dict) else ():
+        if isinstance(action, dict):
+            yield str(name), action
