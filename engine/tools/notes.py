@@ -1,131 +1,175 @@
-"""``notes``: a note that a user and the model keep between conversations, one per user and tool row."""
+"""``notes``: notes that a user and the model keep between conversations, per user and tool row."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from engine.contract import Tool, ToolContext, ToolResult
-from engine.note_text import NoteError, inserted, overwritten, replaced
+from engine.note_actions import note_actions
+from engine.note_limits import FOUND, LARGEST, LISTED, LONGEST_TITLE, NOTES, VERSIONS
+from engine.text_arguments import flag_in, line_in, number_in, range_in, text_in
+from engine.text_editing import EditError, TextKind
 
 __all__ = ("Notes",)
 
-_TITLE = "note"
+_NOTE: Final = TextKind("note", LARGEST)
+_TITLE: Final = "note"
 
 
 class Notes(Tool):
-    """Keeps a note in the journal's database. Two calls that change it at once both take effect, one after another."""
+    """Keeps notes in the journal's database. Two calls that change one at once both take effect, one after another."""
 
     name = "notes"
     display_name = "Notes"
-    description = "Keep a note between conversations: read it, rewrite it, change parts of it, delete it."
+    description = "Keep notes between conversations: read, rewrite, change parts, search, undo, delete."
     user_scoped = True
     needs_row = True
+    serial = True
     timeout = 30.0
+    limits: ClassVar[tuple[str, ...]] = (
+        f"{NOTES:,} notes per row and user",
+        f"{LARGEST:,} bytes per note",
+        f"{LONGEST_TITLE} characters per title",
+        f"{VERSIONS} versions of each note in its history",
+    )
+    errors: ClassVar[tuple[str, ...]] = (
+        "No note found.",
+        "Note content required.",
+        "String 'x' not found in note.",
+        "String 'x' occurs N times in note (...).",
+        "Invalid line number. Note has N lines.",
+        "Note changed since it was read: ...",
+        "Note too long: ...",
+        "Too many notes: ...",
+    )
 
     async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Run an action; an edit that cannot be made is an error result with the reason."""
         # Imported here: the database library is a quarter of a second that the catalogue need not cost.
-        from engine.note_store import Note, NoteStore
+        from engine.note_store import NoteStore
 
-        note = NoteStore(context.store, _TITLE, context.idempotency_key)
-
-        def present(found: Note | None) -> str:
-            if found is None:
-                raise NoteError("No note found.")
-            return found.content
-
+        store, action = NoteStore(context.store, context.idempotency_key), action_name.removeprefix("note_")
         try:
-            match action_name.removeprefix("note_"):
-                case "view":
-                    return present(await note.read())
-                case "overwrite":
-                    content = overwritten(_text(kwargs, "text"))
-                    await note.change(lambda _: content)
-                    return "Note saved."
-                case "str_replace":
-                    old, new = _text(kwargs, "old_str"), _text(kwargs, "new_str")
-                    everywhere = kwargs.get("replace_all") is True
-                    await note.change(lambda found: replaced(present(found), old, new, everywhere))
-                    return "Note updated."
-                case "insert":
-                    line, text = _line(kwargs), _text(kwargs, "text")
-                    await note.change(lambda found: inserted(present(found), line, text))
-                    return "Text inserted."
-                case "delete":
-                    return "Note deleted." if await note.delete() else _failure("No note found to delete.")
-                case _:
-                    return _failure(f"Unknown action: {action_name}")
-        except NoteError as error:
+            title = _title(kwargs)
+            if (seen := await _seen(store, action, title, kwargs)) is not None:
+                return seen
+            if (said := await _changed(store, action, title, kwargs)) is not None:
+                return said
+        except EditError as error:
             return _failure(str(error))
+        return _failure(f"Unknown action: {action_name}")
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
-        """Return the five actions."""
-        text = {"type": "string"}
-        return [
-            _action("note_view", "Read the note.", effect="read", idempotent=True),
-            _action("note_overwrite", "Replace the whole note, or begin one.", ["text"], text=text),
-            _action(
-                "note_str_replace",
-                "Replace a piece of the note's text. The piece is taken literally and must occur exactly once, unless "
-                "replace_all is set.",
-                ["old_str", "new_str"],
-                old_str={**text, "description": "The piece as it stands in the note."},
-                new_str={**text, "description": "What takes its place; empty deletes the piece."},
-                replace_all={"type": "boolean", "description": "Replace every occurrence.", "default": False},
-            ),
-            _action(
-                "note_insert",
-                "Insert lines into the note.",
-                ["line_number", "text"],
-                line_number={
-                    "type": "integer",
-                    "minimum": 1,
-                    "description": "The line before which the text is put, counted from 1; one past the last appends.",
-                },
-                text=text,
-            ),
-            _action("note_delete", "Delete the note.", effect="destroy"),
-        ]
+        """Return the actions."""
+        return note_actions()
 
     def get_config_requirements(self) -> dict[str, Any]:
         """Return nothing: there is nothing to configure."""
         return {}
 
 
-def _action(
-    name: str,
-    description: str,
-    required: list[str] | None = None,
-    effect: str = "write",
-    idempotent: bool = False,
-    **properties: Any,
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "description": description,
-        "effect": effect,
-        "idempotent": idempotent,
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": required or [],
-            "additionalProperties": False,
-        },
+async def _seen(store: Any, action: str, title: str, kwargs: dict[str, Any]) -> str | None:
+    """Return what a reading action says; None: it is not one."""
+    match action:
+        case "view":
+            content, lines = _present(await store.read(title)), range_in(kwargs, "view_range")
+            return content if lines is None else _NOTE.numbered(content, *lines)
+        case "list":
+            return _listing(await store.page(text_in(kwargs, "after")))
+        case "search":
+            limit = min(number_in(kwargs, "limit") or FOUND, FOUND)
+            return await _search(store, text_in(kwargs, "query"), limit)
+        case "history":
+            return _history(title, await store.versions(title))
+    return None
+
+
+async def _changed(store: Any, action: str, title: str, kwargs: dict[str, Any]) -> str | None:
+    """Make a change and say so; None: it is none."""
+    expected = number_in(kwargs, "expected_version", 0)
+    if action == "delete":
+        if not await store.delete(title, expected):
+            raise EditError("No note found to delete.")
+        return "Note deleted."
+    if action == "undo":
+        version = await store.restore(title, number_in(kwargs, "version"), expected)
+        return f"Note restored: it says what it said at version {version}."
+    edits = {
+        "overwrite": (_overwritten, "Note saved."),
+        "append": (_appended, "Text appended."),
+        "str_replace": (_replaced, "Note updated."),
+        "insert": (_inserted, "Text inserted."),
     }
+    if action not in edits:
+        return None
+    edit, said = edits[action]
+    await store.change(title, lambda note: edit(note, kwargs), expected)
+    return said
 
 
-def _text(kwargs: dict[str, Any], name: str) -> str:
-    value = kwargs.get(name, "")
-    if not isinstance(value, str):
-        raise NoteError(f"{name} must be text.")
-    return value
+def _overwritten(note: Any, kwargs: dict[str, Any]) -> str:  # noqa: ARG001
+    text = text_in(kwargs, "text")
+    if not text.strip():
+        raise EditError("Note content required.")
+    return _NOTE.fitting(text)
 
 
-def _line(kwargs: dict[str, Any]) -> int:
-    value = kwargs.get("line_number")
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise NoteError("line_number must be a whole number, counted from 1.")
-    return value
+def _appended(note: Any, kwargs: dict[str, Any]) -> str:
+    text = text_in(kwargs, "text")
+    return _overwritten(note, kwargs) if note is None else _NOTE.appended(note.content, text)
+
+
+def _replaced(note: Any, kwargs: dict[str, Any]) -> str:
+    old, new = text_in(kwargs, "old_str"), text_in(kwargs, "new_str")
+    return _NOTE.replaced(_present(note), old, new, flag_in(kwargs, "replace_all"))
+
+
+def _inserted(note: Any, kwargs: dict[str, Any]) -> str:
+    return _NOTE.inserted(_present(note), line_in(kwargs, "line_number"), text_in(kwargs, "text"))
+
+
+def _title(kwargs: dict[str, Any]) -> str:
+    title = text_in(kwargs, "title", _TITLE).strip()
+    if not title or len(title) > LONGEST_TITLE or not title.isprintable():
+        raise EditError(f"A title is one line of at most {LONGEST_TITLE} characters.")
+    return title
+
+
+def _present(note: Any) -> str:
+    if note is None:
+        raise EditError("No note found.")
+    return str(note.content)
+
+
+async def _search(store: Any, query: str, limit: int) -> str:
+    if not query.strip():
+        raise EditError("query is required.")
+    hits = await store.find(query, limit + 1)
+    if not hits:
+        return "No note has it."
+    lines = [f"- {hit.key}" + (f" (line {hit.line}): {hit.excerpt}" if hit.line else "") for hit in hits[:limit]]
+    return "\n".join([*lines, *(["(there are more)"] if len(hits) > limit else [])])
+
+
+def _listing(notes: list[Any]) -> str:
+    if not notes:
+        return "No notes found."
+    shown = notes[:LISTED]
+    lines = [
+        f"- {n.title} (version {n.version}, {n.length} characters, {n.updated_at:%Y-%m-%d %H:%M} UTC)" for n in shown
+    ]
+    more = [f"(there are more; list them with after: {shown[-1].title!r})"] if len(notes) > LISTED else []
+    return "\n".join(["Notes:", *lines, *more])
+
+
+def _history(title: str, versions: list[Any]) -> str:
+    if not versions:
+        raise EditError("No note found.")
+    lines = [
+        f"- version {v.version}: {v.length} characters, {v.changed_at:%Y-%m-%d %H:%M} UTC, by call {v.by_call}"
+        for v in versions
+    ]
+    return "\n".join([f"Versions of {title}:", *lines])
 
 
 def _failure(text: str) -> ToolResult:

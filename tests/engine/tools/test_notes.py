@@ -13,8 +13,7 @@ from anyio.abc import TaskGroup
 from sqlalchemy import select
 
 from engine.contract import Scope, ToolContext, ToolResult
-from engine.note_store import VERSIONS
-from engine.note_text import LARGEST
+from engine.note_limits import LARGEST, VERSIONS
 from engine.schema import note_history
 from engine.starting import CHAINS
 from engine.tools.notes import Notes

@@ -1,0 +1,53 @@
+"""Arguments of a tool that edits texts, where nobody has checked them against its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.text_editing import EditError
+
+__all__ = ("flag_in", "line_in", "number_in", "range_in", "text_in")
+
+
+def text_in(kwargs: dict[str, Any], name: str, default: str = "") -> str:
+    """Return a text, or the default where there is none. :raises EditError: if it is no text"""
+    value = kwargs.get(name, default)
+    if not isinstance(value, str):
+        raise EditError(f"{name} must be text.")
+    return value
+
+
+def flag_in(kwargs: dict[str, Any], name: str) -> bool:
+    """Return whether a flag is set. :raises EditError: if it is neither true nor false"""
+    value = kwargs.get(name, False)
+    if not isinstance(value, bool):
+        raise EditError(f"{name} must be true or false.")
+    return value
+
+
+def number_in(kwargs: dict[str, Any], name: str, least: int = 1) -> int | None:
+    """Return a whole number, or None where there is none. :raises EditError: if it is none, or too small"""
+    value = kwargs.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise EditError(f"{name} must be a whole number, at least {least}.")
+    return value
+
+
+def line_in(kwargs: dict[str, Any], name: str) -> int:
+    """Return a line's number. :raises EditError: if it is no whole number"""
+    value = kwargs.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise EditError(f"{name} must be a whole number, counted from 1.")
+    return value
+
+
+def range_in(kwargs: dict[str, Any], name: str) -> tuple[int, int] | None:
+    """Return a range of lines, or None where there is none. :raises EditError: if it is not two whole numbers"""
+    value = kwargs.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or any(type(each) is not int for each in value):
+        raise EditError(f"{name} must be two whole numbers: the first and the last line, -1 for the end.")
+    return value[0], value[1]
