@@ -78,7 +78,7 @@ async def _consent(choice: Choice, config: dict[str, Any], scope: Any, *, port: 
 
     output = Output(choice)
     url = str(config.get("server_url") or "")
-    opens = sys.stdout.isatty() if browser is None else browser
+    opens = (sys.stdout is not None and sys.stdout.isatty()) if browser is None else browser
 
     async def show(address: str) -> None:
         text = f"To let {_CLIENT_NAME} use {shown(url)}, open this in a browser:\n{one_line(address)}"

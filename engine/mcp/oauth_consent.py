@@ -86,7 +86,7 @@ class Consenting:
             return None
         if kept is None or kept.grant.refused in ("invalid_client", "unauthorized_client"):
             return None
-        client = OAuthClientInformationFull.model_validate(kept.grant.client)
+        client = OAuthClientInformationFull.model_validate(kept.grant.client_metadata)
         ended = client.client_secret_expires_at
         known = self._callback.uri in map(str, client.redirect_uris or ())
         return client if known and not (ended and ended <= time.time()) else None
@@ -162,9 +162,9 @@ class Consenting:
             refresh_token=tokens.refresh_token,
             scope=tokens.scope,
             stale_at=stale_at(time.time(), tokens.expires_in),
-            client=_document(client) or {},
-            server=_document(context.oauth_metadata),
-            resource=_document(context.protected_resource_metadata),
+            client_metadata=_document(client) or {},
+            server_metadata=_document(context.oauth_metadata),
+            resource_metadata=_document(context.protected_resource_metadata),
             protocol_version=context.protocol_version,
         )
 

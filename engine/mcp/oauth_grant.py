@@ -26,9 +26,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     :ivar consent: which consent it goes back to, through all its renewals
     :ivar scope: what was granted, between blanks; None: the server did not say
     :ivar stale_at: when to renew it, seconds since the epoch; None: the server named no end
-    :ivar client: the registration (RFC 7591), as mcp keeps it
-    :ivar server: the authorization server's metadata document (RFC 8414); None: it has none
-    :ivar resource: the resource's metadata document (RFC 9728); None: it has none
+    :ivar client_metadata: the registration (RFC 7591), as mcp keeps it
+    :ivar server_metadata: the authorization server's metadata document (RFC 8414); None: it has none
+    :ivar resource_metadata: the resource's metadata document (RFC 9728); None: it has none
     :ivar protocol_version: of MCP; it decides whether a renewal names the resource (RFC 8707)
     :ivar refused: the error code with which the authorization server withdrew it; None: it did not
     """
@@ -38,9 +38,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     refresh_token: str | None = None
     scope: str | None = None
     stale_at: float | None = None
-    client: dict[str, Any]
-    server: dict[str, Any] | None = None
-    resource: dict[str, Any] | None = None
+    client_metadata: dict[str, Any]
+    server_metadata: dict[str, Any] | None = None
+    resource_metadata: dict[str, Any] | None = None
     protocol_version: str | None = None
     refused: str | None = None
 

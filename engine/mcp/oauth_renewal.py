@@ -60,16 +60,16 @@ class _Renewal(OAuthClientProvider):
     """mcp's provider, for the request that it makes of a grant."""
 
     def __init__(self, url: str, grant: Grant) -> None:
-        client = OAuthClientInformationFull.model_validate(grant.client)
+        client = OAuthClientInformationFull.model_validate(grant.client_metadata)
         metadata = OAuthClientMetadata(redirect_uris=client.redirect_uris)
         super().__init__(url, metadata, _NoStorage())
         self.context.client_info = client
         self.context.current_tokens = OAuthToken(access_token=grant.access_token, refresh_token=grant.refresh_token)
         self.context.protocol_version = grant.protocol_version
-        if grant.server is not None:
-            self.context.oauth_metadata = OAuthMetadata.model_validate(grant.server)
-        if grant.resource is not None:
-            self.context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(grant.resource)
+        if grant.server_metadata is not None:
+            self.context.oauth_metadata = OAuthMetadata.model_validate(grant.server_metadata)
+        if grant.resource_metadata is not None:
+            self.context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(grant.resource_metadata)
 
     async def request(self) -> httpx2.Request:
         """Return the request to the token endpoint."""

@@ -65,7 +65,8 @@ class Grants:
         self._unsaved: dict[tuple[str | None, str], tuple[Kept, Grant]] = {}
 
     def __repr__(self) -> str:
-        return f"<Grants {len(self._turns)} being renewed, {len(self._unsaved)} unsaved>"
+        waiting = sum(turn.lock.statistics().tasks_waiting for turn in self._turns.values())
+        return f"<Grants {len(self._turns)} being renewed, {waiting} waiting, {len(self._unsaved)} unsaved>"
 
     def at(self, place: Place) -> TokenStore:
         """Return where a place's authorization is stored. :raises Refused: if these services have no database"""

@@ -80,13 +80,19 @@ class Authority(ThreadingHTTPServer):
 
     def respond(self, method: str, target: str, headers: Any, body: bytes) -> Answer:
         """Answer one request."""
-        split = urlsplit(target)
-        path = split.path
+        path = urlsplit(target).path
         with self._moved:
             self.asked.append(f"{method} {path}")
             self._moved.notify_all()
-        if self.answers.get(path):
-            return self.answers[path].pop(0)
+        answer = self.answers[path].pop(0) if self.answers.get(path) else self._answer(method, target, headers, body)
+        if self.hold is not None and path == "/token" and b"grant_type=refresh_token" in body:
+            self.holding.set()
+            self.hold.wait(30)
+        return answer
+
+    def _answer(self, method: str, target: str, headers: Any, body: bytes) -> Answer:
+        split = urlsplit(target)
+        path = split.path
         if path.startswith("/.well-known/oauth-protected-resource"):
             named = path.removeprefix("/.well-known/oauth-protected-resource") or "/mcp"
             return self._document("resource", {"resource": self.origin + named, "authorization_servers": [self.origin]})
@@ -143,11 +149,7 @@ class Authority(ThreadingHTTPServer):
             client = self.clients.get(form.get("client_id", ""))
             if client is None or form.get("client_secret") != client["client_secret"]:
                 return 401, {}, {"error": "invalid_client"}
-            answer = self._exchange(form) if form["grant_type"] == "authorization_code" else self._renew(form)
-        if self.hold is not None and form["grant_type"] == "refresh_token":
-            self.holding.set()
-            self.hold.wait(30)
-        return answer
+            return self._exchange(form) if form["grant_type"] == "authorization_code" else self._renew(form)
 
     def _exchange(self, form: dict[str, str]) -> Answer:
         asked = self._codes.pop(form["code"], None)

@@ -83,12 +83,12 @@ async def test_a_client_with_other_redirect_uris_is_registered_anew(sqlite_url: 
             await consented(server.url, scope)
             second = await kept_of(server.url, scope)
             assert len(server.clients) == 2
-            assert first.grant.client["client_id"] != second.grant.client["client_id"]
+            assert first.grant.client_metadata["client_id"] != second.grant.client_metadata["client_id"]
             assert first.grant.refresh_token != second.grant.refresh_token
-            port = urlsplit(second.grant.client["redirect_uris"][0]).port
+            port = urlsplit(second.grant.client_metadata["redirect_uris"][0]).port
             await consented(server.url, scope, port=port)
             assert len(server.clients) == 2
-            assert (await get(server.url, scope)).json()["client"] == second.grant.client["client_id"]
+            assert (await get(server.url, scope)).json()["client"] == second.grant.client_metadata["client_id"]
 
 
 async def _strange(server: Authority, url: str) -> None:

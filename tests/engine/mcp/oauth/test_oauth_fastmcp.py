@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def _protected() -> Iterator[tuple[InMemoryOAuthProvider, str]]:
         thread.join(10)
 
 
+async def _whoami(engine: Engine, call_id: str) -> tuple[str, str]:
+    outcome = await outcome_of(engine, call({}, call_id=call_id, name="whoami"))
+    assert isinstance(outcome, Executed), outcome
+    return outcome.status, str(outcome.result)
+
+
 @pytest.mark.anyio
 async def test_mcp_tool_calls_a_fastmcp_server_with_oauth(
     sqlite_url: str, station: Any, caplog: pytest.LogCaptureFixture
@@ -65,12 +72,7 @@ async def test_mcp_tool_calls_a_fastmcp_server_with_oauth(
             Engine.open(sqlite_url, rows=[row], settings=settings) as engine,
             serving(sqlite_url) as services,
         ):
-
-            async def whoami(call_id: str) -> tuple[str, str]:
-                outcome = await outcome_of(engine, call({}, call_id=call_id, name="whoami"))
-                assert isinstance(outcome, Executed), outcome
-                return outcome.status, str(outcome.result)
-
+            whoami = partial(_whoami, engine)
             status, said = await whoami("c1")
             assert status == "error"
             assert "has not been authorized; run `calljournal tools authorize t1`" in said

@@ -117,7 +117,7 @@ def test_case_mcp_10_a_worker_killed_after_the_server_rotated(sqlite_url: str) -
         assert _stored(sqlite_url, server) == alpha
         with pytest.raises(AuthorizationNeeded, match="has withdrawn its authorization"):
             anyio.run(_inherit, sqlite_url, server)
-        assert _stored(sqlite_url, server).grant.client == alpha.grant.client
+        assert _stored(sqlite_url, server).grant.client_metadata == alpha.grant.client_metadata
 
 
 async def _inherit(journal: str, server: Authority) -> None:
