@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import mcp_types as types
 from pydantic import ValidationError
 
 from engine.contract import Scope
@@ -16,7 +17,7 @@ from engine.mcp.errors import McpError
 from engine.mcp.explaining import explained, is_over
 from engine.mcp.input_request import InputRequest
 from engine.mcp.server import Server
-from engine.mcp.session import Annotate, Session, ToolCallRequest
+from engine.mcp.session import Annotate, Session
 from engine.mcp.sessions import Sessions, key_of
 
 __all__ = ("Client", "Progress", "answered")
@@ -49,21 +50,31 @@ class Client:
         """Return the server's tools by name. :raises McpError: if it does not list them"""
         return await self._in_session(Session.definitions)
 
+    async def capabilities(self) -> frozenset[str]:
+        """Return what the server says that it has besides tools. :raises McpError: if it cannot be reached"""
+        return await self._in_session(Session.capabilities)
+
     async def result_of(
-        self, request: ToolCallRequest, annotate: Annotate, progress: Progress | None
+        self, request: types.Request[Any, Any], annotate: Annotate, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """Call a tool and return the server's result as it came; what needs nobody is answered on the way.
+        """Send a request and return the server's result as it came.
 
         :param annotate: told of each request that is sent
         :raises McpError: if there is no result
         """
         told = None if progress is None else partial(_tell, progress)
+        return await self._in_session(partial(_sent, request, annotate, told))
+
+    async def call_result(
+        self, call: types.CallToolRequestParams, annotate: Annotate, progress: Progress
+    ) -> dict[str, Any]:
+        """Call a tool, as :meth:`result_of`; what the server asks for and needs nobody is answered on the way."""
         for _ in range(_ROUNDS):
-            result = await self._in_session(partial(_called, request, annotate, told))
+            result = await self.result_of(types.CallToolRequest(params=call), annotate, progress)
             asks = InputRequest.of(result)
             if asks is None or asks.request:
                 return result
-            request = answered(request, asks)
+            call = answered(call, asks)
         raise McpError("the MCP server goes on asking, and never comes to a result")
 
     async def _in_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
@@ -86,15 +97,15 @@ class Client:
         raise AssertionError
 
 
-def answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallRequest:
-    """Return a request with the answers to what its server asked.
+def answered(call: types.CallToolRequestParams, answers: InputRequest) -> types.CallToolRequestParams:
+    """Return a call with the answers to what its server asked.
 
     :raises McpError: if one of them is not as the protocol has it
     """
     try:
-        return ToolCallRequest(
-            name=request.name,
-            arguments=request.arguments,
+        return types.CallToolRequestParams(
+            name=call.name,
+            arguments=call.arguments,
             input_responses=answers.answer,
             request_state=answers.state,
         )
@@ -102,7 +113,9 @@ def answered(request: ToolCallRequest, answers: InputRequest) -> ToolCallRequest
         raise McpError("the answer is not in a form that the MCP server takes") from None
 
 
-async def _called(request: ToolCallRequest, annotate: Annotate, progress: Any, session: Session) -> dict[str, Any]:
+async def _sent(
+    request: types.Request[Any, Any], annotate: Annotate, progress: Any, session: Session
+) -> dict[str, Any]:
     return await session.result_of(request, annotate, progress)
 
 

@@ -67,9 +67,9 @@ class _Waiting:
 
 
 class _Inbound:
-    """What a session is told of a message from the server: its id, if it is to be answered."""
+    """What a session is told of a request from the server: its id."""
 
-    def __init__(self, request_id: int | str | None = None) -> None:
+    def __init__(self, request_id: int | str) -> None:
         self.request_id = request_id
 
 
@@ -92,7 +92,7 @@ class Channel:
         self._waiting: dict[int | str, _Waiting] = {}
         self._numbers = 0
         self._tasks: TaskGroup | None = None
-        self._handlers: tuple[Any, Any, Any] | None = None
+        self._on_request: Any = None
         self.ended = anyio.Event()
 
     def __repr__(self) -> str:
@@ -106,16 +106,18 @@ class Channel:
     async def run(
         self,
         on_request: Any,
-        on_notify: Any,
-        on_notify_intercept: Any = None,
+        on_notify: Any,  # noqa: ARG002
+        on_notify_intercept: Any = None,  # noqa: ARG002
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Take in messages until there are no more; whatever still waits then is told that the connection is gone.
 
+        The session has no use for notifications: those that matter are taken here.
+
         :raises NoStream: if the server's messages have no way here
         """
-        self._handlers = (on_request, on_notify, on_notify_intercept)
+        self._on_request = on_request
         try:
             async with anyio.create_task_group() as self._tasks:
                 await self._transport.open(self._take, self._tasks)
@@ -140,6 +142,7 @@ class Channel:
         if exchange is None or exchange.number is not None:
             exchange = Exchange()
         number = exchange.number = self._number(options)
+        exchange.method = method
         if self.closed:
             raise NoAnswer(_CLOSED, exchange)
         waiting = self._waiting[number] = _Waiting(options.get("on_progress"))
@@ -196,7 +199,7 @@ class Channel:
         method, number, parameters = message.get("method"), message.get("id"), message.get("params")
         if method is None:
             self._settle(number, message)
-        elif self._tasks is None or self._handlers is None or not isinstance(method, str):
+        elif self._tasks is None or not isinstance(method, str):
             return
         elif number is not None:
             self._tasks.start_soon(self._answer, number, method, parameters)
@@ -204,10 +207,6 @@ class Channel:
             self._list_changed()
         elif method == "notifications/progress":
             self._progress(parameters if isinstance(parameters, dict) else {}, self._tasks)
-        else:
-            _, on_notify, intercept = self._handlers
-            if intercept is None or not intercept(method, parameters):
-                self._tasks.start_soon(on_notify, _Inbound(), method, parameters)
 
     def _settle(self, number: Any, message: dict[str, Any]) -> None:
         # Some servers give a number back as text.
@@ -231,9 +230,8 @@ class Channel:
 
     async def _answer(self, number: Any, method: str, parameters: Any) -> None:
         """Answer what the server asks for while a call runs."""
-        assert self._handlers is not None
         try:
-            reply: dict[str, Any] = {"result": await self._handlers[0](_Inbound(number), method, parameters)}
+            reply: dict[str, Any] = {"result": await self._on_request(_Inbound(number), method, parameters)}
         except MCPError as error:
             reply = {"error": error.error.model_dump(mode="json", exclude_none=True)}
         except ValueError:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from engine.contract import ToolResult
 
-__all__ = ("Keep", "size_of", "tool_result")
+__all__ = ("Keep", "content_of", "resource_content", "size_of", "tool_result")
 
 Keep = Callable[[str, bytes], None]
 """Takes the SHA-256 and the bytes of what is left out of a result."""
@@ -41,7 +41,7 @@ def tool_result(result: Mapping[str, Any], problem: Callable[[Any], str | None],
 
     :param problem: says what is wrong with structured content, by the tool's schema
     """
-    content = [_block(block, keep) for block in _blocks(result)]
+    content = [content_of(block, keep) for block in _blocks(result)]
     given = {"structured_content": result["structuredContent"]} if result.get("structuredContent") is not None else {}
     if result.get("isError"):
         return _failed(content, given)
@@ -64,7 +64,8 @@ def _failed(content: list[dict[str, Any]], given: dict[str, Any]) -> ToolResult:
     return ToolResult({"error": "\n".join(texts) or _SILENT, **rest, **given}, status="error")
 
 
-def _block(block: Any, keep: Keep) -> dict[str, Any]:
+def content_of(block: Any, keep: Keep) -> dict[str, Any]:
+    """Return one block of content."""
     kind = block.get("type") if isinstance(block, Mapping) else None
     match kind:
         case "text" if isinstance(block.get("text"), str):
@@ -74,7 +75,7 @@ def _block(block: Any, keep: Keep) -> dict[str, Any]:
         case "resource_link":
             return _link(block)
         case "resource" if isinstance(block.get("resource"), Mapping):
-            return _resource(block["resource"], keep)
+            return resource_content(block["resource"], keep)
         case str():
             return {"type": kind[:_KIND], "note": f"content of a kind that cannot be shown: {kind[:_KIND]}"}
         case _:
@@ -87,11 +88,12 @@ def _link(block: Mapping[str, Any]) -> dict[str, Any]:
     return {**link, **_mime(block.get("mimeType")), **_size(block.get("size"))}
 
 
-def _resource(resource: Mapping[str, Any], keep: Keep) -> dict[str, Any]:
-    uri = {"uri": resource["uri"]} if isinstance(resource.get("uri"), str) else {}
-    if isinstance(resource.get("text"), str):
-        return {"type": "resource", **uri, **_mime(resource.get("mimeType")), "text": resource["text"]}
-    return {"type": "resource", **uri, **_bytes(resource.get("mimeType"), resource.get("blob"), keep)}
+def resource_content(content: Mapping[str, Any], keep: Keep) -> dict[str, Any]:
+    """Return what a resource holds: its text, or a note of its bytes."""
+    uri = {"uri": content["uri"]} if isinstance(content.get("uri"), str) else {}
+    if isinstance(content.get("text"), str):
+        return {"type": "resource", **uri, **_mime(content.get("mimeType")), "text": content["text"]}
+    return {"type": "resource", **uri, **_bytes(content.get("mimeType"), content.get("blob"), keep)}
 
 
 def _bytes(mime_type: Any, packed: Any, keep: Keep) -> dict[str, Any]:

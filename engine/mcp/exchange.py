@@ -13,7 +13,7 @@ __all__ = ("Exchange", "current_exchange", "in_exchange")
 class Exchange:
     """One request and its answer.
 
-    :ivar number: the request's JSON-RPC id
+    :ivar number: the request's JSON-RPC id, and ``method`` its method
     :ivar status: of the HTTP response
     :ivar content_type: of the response, without its parameters
     :ivar session_id: of the session in which it was sent, as the server calls it
@@ -24,6 +24,7 @@ class Exchange:
 
     def __init__(self) -> None:
         self.number: int | str | None = None
+        self.method = ""
         self.status: int | None = None
         self.content_type = ""
         self.session_id: str | None = None

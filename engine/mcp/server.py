@@ -36,6 +36,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     :ivar secrets: the credentials by name
     :ivar timeout: seconds for a call
     :ivar approval: which of its actions need a person's approval: by their annotations, all, or none
+    :ivar surfaces: its resources and prompts are actions too
     """
 
     url: str
@@ -45,6 +46,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[tuple[str, str], ...] = ()
     timeout: float = 30.0
     approval: Approval = "annotations"
+    surfaces: bool = False
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> Server:
@@ -68,6 +70,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
             secrets=tuple((name, secrets[name]) for name in needed),
             timeout=_timeout(config.get("timeout")),
             approval=cast("Approval", _choice(config, "approval", Approval, "annotations")),
+            surfaces=config.get("resources") is True,
         )
 
     def __repr__(self) -> str:
@@ -165,7 +168,7 @@ def _headers(config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     headers = [*stated.items()]
     if config.get("auth_type") == "api_key":
         headers.append((config.get("api_key_header") or "X-API-Key", config.get("api_key") or ""))
-    return tuple((_header_name(name), _header_value(name, value)) for name, value in headers if name not in ("",))
+    return tuple((_header_name(name), _header_value(name, value)) for name, value in headers)
 
 
 def _header_name(name: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 import msgspec
+from mcp_types import CallToolRequestParams
 
 from engine.api.masking import Masker
 from engine.contract import AskAgain, InputRequired, Scope, ToolContext, ToolResult
@@ -21,7 +22,8 @@ from engine.mcp.exchange import Exchange
 from engine.mcp.input_request import InputRequest, answers_to
 from engine.mcp.schema import OutputSchemas
 from engine.mcp.server import Server
-from engine.mcp.session import ToolCallRequest
+from engine.mcp.session import Annotate
+from engine.mcp.surfaced import SURFACED, Surfaced, surfaced_metadata
 
 __all__ = ("ServerTools",)
 
@@ -57,10 +59,12 @@ class ServerTools:
         try:
             with anyio.fail_after(self.server.timeout):
                 definitions = await self._client.definitions()
+                capabilities = await self._client.capabilities() if self.server.surfaces else frozenset()
         except TimeoutError:
             raise McpError(f"the MCP server {self.server.address} lists no tools within its timeout") from None
         self._client.sessions.tell(self._client.key, self._scope.tool_id, definitions)
-        return metadata_of(definitions.values(), self.server.approval, self.server.timeout)
+        metadata = metadata_of(definitions.values(), self.server.approval, self.server.timeout)
+        return [*metadata, *surfaced_metadata(capabilities, definitions, self.server.timeout)]
 
     async def compare(self, name: str) -> None:
         """Look whether a tool is what the row says it is; a server that does not tell now is found out by the call.
@@ -97,25 +101,41 @@ class ServerTools:
         :param seconds: left until the call's deadline
         :raises TimeoutError: if that, or the row's timeout, is over; it may have had its effect
         """
-        request = ToolCallRequest(name=name, arguments=arguments)
+        annotate = partial(self._annotate, context)
+        try:
+            with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
+                surfaced = self._surfaced(name)
+                if surfaced is not None:
+                    return await self._read_from(surfaced, arguments, annotate)
+                return await self._called(name, arguments, context, annotate)
+        except McpError as error:
+            if isinstance(error, RefusedByServer):
+                context.annotate("rpc.response.status_code", str(error.code))
+            return ToolResult({"error": self._masker.text(_sentence(error))}, status="error")
+
+    async def _called(self, name: str, arguments: dict[str, Any], context: ToolContext, annotate: Annotate) -> Any:
+        call = CallToolRequestParams(name=name, arguments=arguments)
         if context.answer is not msgspec.UNSET:
             answers = answers_to(context.request, context.answer)
             if isinstance(answers, str):
                 return InputRequired(context.request, answers)
             try:
-                request = answered(request, answers)
+                call = answered(call, answers)
             except McpError as error:
                 return InputRequired(context.request, str(error))
-        annotate = partial(self._annotate, context)
-        try:
-            with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
-                result = await self._client.result_of(request, annotate, context.progress)
-                asks = InputRequest.of(result)
-        except McpError as error:
-            if isinstance(error, RefusedByServer):
-                context.annotate("rpc.response.status_code", str(error.code))
-            return ToolResult({"error": self._masker.text(_sentence(error))}, status="error")
+        result = await self._client.call_result(call, annotate, context.progress)
+        asks = InputRequest.of(result)
         return await self._result(name, result) if asks is None else asks.pause()
+
+    def _surfaced(self, name: str) -> Surfaced | None:
+        own = self._digest(name) is not None
+        return None if own or not self.server.surfaces else next((each for each in SURFACED if each.name == name), None)
+
+    async def _read_from(self, surfaced: Surfaced, arguments: dict[str, Any], annotate: Annotate) -> ToolResult:
+        result = await self._client.result_of(surfaced.asked(arguments), annotate)
+        kept = self._scope.services.shared(Blobs)
+        made = surfaced.result(result, partial(kept.keep, self._scope.user_id))
+        return ToolResult(self._masker.value(made.data))
 
     async def _result(self, name: str, result: Mapping[str, Any]) -> ToolResult:
         if size_of(result) > _IN_A_THREAD:
@@ -141,7 +161,7 @@ class ServerTools:
         return None if told is None else told.output_schema
 
     def _annotate(self, context: ToolContext, version: str, exchange: Exchange) -> None:
-        context.annotate("mcp.method.name", "tools/call")
+        context.annotate("mcp.method.name", exchange.method)
         context.annotate("mcp.protocol.version", version)
         context.annotate("network.transport", "tcp")
         context.annotate("server.address", self.server.host)

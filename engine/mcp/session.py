@@ -25,7 +25,7 @@ from engine.mcp.transport import Transport
 from engine.net.transport2 import client_factory
 from engine.services import Services
 
-__all__ = ("Annotate", "Authenticate", "NotOpened", "Session", "ToolCallRequest")
+__all__ = ("Annotate", "Authenticate", "NotOpened", "Session")
 
 _log = logging.getLogger("calljournal.mcp")
 _FAREWELL: Final = 2.0
@@ -42,10 +42,6 @@ Authenticate = Callable[[], Awaitable[httpx2.Auth | None]]
 
 Annotate = Callable[[str, Exchange], None]
 """Takes the protocol's version and what became of one request."""
-
-
-class ToolCallRequest(types.CallToolRequestParams):
-    """What is sent to call a tool; see the protocol's ``tools/call``."""
 
 
 class NotOpened(Exception):
@@ -208,8 +204,10 @@ class Session:
             self._last_used = anyio.current_time()
             self._rest()
 
-    async def result_of(self, request: ToolCallRequest, annotate: Annotate, progress: Any = None) -> dict[str, Any]:
-        """Call a tool and return the result as it came.
+    async def result_of(
+        self, request: types.Request[Any, Any], annotate: Annotate, progress: Any = None
+    ) -> dict[str, Any]:
+        """Send a request and return the result as it came.
 
         :param annotate: told of each request, once it has ended
         :raises NoAnswer: if there is none, or it is an error
@@ -226,17 +224,26 @@ class Session:
             return await self._sent(session, request, annotate, progress)
 
     async def _sent(
-        self, session: ClientSession, request: ToolCallRequest, annotate: Annotate, progress: Any
+        self, session: ClientSession, request: types.Request[Any, Any], annotate: Annotate, progress: Any
     ) -> dict[str, Any]:
         exchange = Exchange()
         try:
             with in_exchange(exchange):
-                await session.send_request(
-                    types.CallToolRequest(params=request), types.CallToolResult, progress_callback=progress
-                )
+                await session.send_request(request, types.EmptyResult, progress_callback=progress)
+        except ValueError:
+            # Part of it is not as it should be: the rest is used all the same.
+            if exchange.result is None:
+                raise
         finally:
             annotate(self.version, exchange)
         return exchange.result or {}
+
+    async def capabilities(self) -> frozenset[str]:
+        """Return what the server says that it has besides tools. :raises NotOpened: if it cannot be opened"""
+        async with self.used() as session:
+            stated = session.server_capabilities
+            has = {} if stated is None else {"resources": stated.resources, "prompts": stated.prompts}
+            return frozenset([name for name, each in has.items() if each is not None])
 
     async def definitions(self) -> dict[str, Definition]:
         """Return the server's tools by name, at most a minute old, and anew where it said that they have changed.

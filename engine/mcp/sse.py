@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from engine.mcp.event_stream import EventStream
 from engine.mcp.exchange import Exchange
-from engine.mcp.transport import Deliver, NoStream, content_type_of, delivered, is_same_origin
+from engine.mcp.transport import Deliver, NoStream, content_type_of, deliver_all, is_same_origin
 
 __all__ = ("Sse",)
 
@@ -53,7 +53,7 @@ class Sse:
                         self._endpoint = self._named(event.data)
                         task_status.started()
                     elif event.name == "message" and event.data:
-                        delivered(event.data, deliver)
+                        deliver_all(event.data, deliver)
         except Exception:
             if self._endpoint is None:
                 raise

@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from engine.mcp.event_stream import EventStream
 from engine.mcp.exchange import Exchange
-from engine.mcp.transport import Deliver, content_type_of, delivered, is_same_origin
+from engine.mcp.transport import Deliver, content_type_of, deliver_all, is_same_origin
 
 __all__ = ("StreamableHttp",)
 
@@ -116,7 +116,7 @@ class StreamableHttp:
             answers = number is not None and ("result" in message or "error" in message)
             self._deliver({**message, "id": number} if answers else message)
 
-        delivered(body, deliver)
+        deliver_all(body, deliver)
 
     async def _streamed(self, response: httpx2.Response, number: Any) -> None:
         """Deliver a stream's messages until the request is answered; one that breaks off is taken up again."""
@@ -149,7 +149,7 @@ class StreamableHttp:
                 async for event in events:
                     mark.note(event.id, event.retry)
                     if event.name == "message" and event.data:
-                        delivered(event.data, deliver)
+                        deliver_all(event.data, deliver)
                     if answered:
                         return True
         except httpx2.TransportError:
@@ -184,7 +184,7 @@ class StreamableHttp:
             async for event in events:
                 mark.note(event.id, event.retry)
                 if event.name == "message" and event.data:
-                    delivered(event.data, self._deliver)
+                    deliver_all(event.data, self._deliver)
 
     async def farewell(self) -> None:
         """End the session, if the server gave one a name."""

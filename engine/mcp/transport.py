@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from engine.mcp.exchange import Exchange
 
-__all__ = ("Deliver", "NoStream", "Transport", "content_type_of", "delivered", "is_same_origin")
+__all__ = ("Deliver", "NoStream", "Transport", "content_type_of", "deliver_all", "is_same_origin")
 
 Deliver = Callable[[dict[str, Any]], None]
 """Takes a message from the server."""
@@ -61,18 +61,17 @@ def content_type_of(response: httpx2.Response) -> str:
     return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
 
-def delivered(text: bytes | str, deliver: Deliver) -> bool:
-    """Deliver what is in a JSON text; False: there is no message in it."""
+def deliver_all(text: bytes | str, deliver: Deliver) -> None:
+    """Deliver the messages in a JSON text; what is none is left out."""
     try:
         content = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return False
+        return
     # Before 2025-06 several messages could come in one.
     messages = content if isinstance(content, list) else [content]
-    found = [each for each in messages if isinstance(each, dict) and ("method" in each or "id" in each)]
-    for each in found:
-        deliver(each)
-    return bool(found)
+    for each in messages:
+        if isinstance(each, dict):
+            deliver(each)
 
 
 def is_same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:

@@ -73,7 +73,7 @@ class MCPTool(Tool):
     def get_config_requirements(self) -> dict[str, Any]:
         """Return what a row needs: the server's URL, and how to authenticate."""
         return {
-            "server_url": {"type": "string", "required": True, "label": "Server URL", "order": 1},
+            "server_url": {"type": "string", "required": True, "label": "Server URL"},
             "auth_type": {
                 "type": "string",
                 "required": True,
@@ -81,11 +81,7 @@ class MCPTool(Tool):
                 "default": "none",
             },
             "api_key": _secret("api_key"),
-            "api_key_header": {
-                "type": "string",
-                "default": "X-API-Key",
-                "depends_on": {"auth_type": "api_key"},
-            },
+            "api_key_header": {"type": "string", "default": "X-API-Key", "depends_on": {"auth_type": "api_key"}},
             "bearer_token": _secret("bearer"),
             "username": _secret("basic"),
             "password": _secret("basic"),
@@ -94,37 +90,33 @@ class MCPTool(Tool):
                 "description": "Scopes to ask for, between commas or spaces.",
                 "depends_on": {"auth_type": "oauth"},
             },
-            "oauth_client_name": {
-                "type": "string",
-                "description": "What the server calls this client when it asks for consent.",
-                "depends_on": {"auth_type": "oauth"},
-            },
-            "timeout": {"type": "number", "minimum": 1, "maximum": 300, "default": 30, "description": "Seconds."},
-            "transport_type": {"type": "string", "enum": ["auto", "http", "sse"], "default": "auto"},
-            "headers": {"type": "object", "description": "Headers sent with every request."},
-            "resources": {
-                "type": "boolean",
-                "default": False,
-                "description": "Add actions that list and read the server's resources and prompts.",
-            },
-            "approval": {
-                "type": "string",
-                "enum": ["annotations", "always", "never"],
-                "default": "annotations",
-                "description": "Which actions need a person: all that are not said to be read-only, all, or none.",
-            },
+            **_options(),
         }
 
-    def config_problems(self) -> list[str]:
-        """Return what keeps the row's server from being reached as it is configured."""
-        from engine.mcp.errors import InvalidServer
-        from engine.mcp.server import Server
 
-        try:
-            Server.of(self.config)
-        except InvalidServer as error:
-            return [str(error)]
-        return []
+def _options() -> dict[str, Any]:
+    return {
+        "timeout": {
+            "type": "number",
+            "minimum": 1,
+            "maximum": 300,
+            "default": 30,
+            "description": "Seconds for a call.",
+        },
+        "transport_type": {"type": "string", "enum": ["auto", "http", "sse"], "default": "auto"},
+        "headers": {"type": "object", "description": "Headers sent with every request."},
+        "approval": {
+            "type": "string",
+            "enum": ["annotations", "always", "never"],
+            "default": "annotations",
+            "description": "Which actions need a person: all that are not said to be read-only, all, or none.",
+        },
+        "resources": {
+            "type": "boolean",
+            "default": False,
+            "description": "Add actions that list and read the server's resources and prompts.",
+        },
+    }
 
 
 def _secret(auth_type: str) -> dict[str, Any]:
