@@ -1,0 +1,134 @@
+"""What the writing actions of ``wiki`` do, and say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.cleaning import STORABLE_TEXT
+from engine.text_arguments import flag_in, line_in, number_in, text_in
+from engine.text_editing import EditError
+from engine.wiki.access import Change, Wiki
+from engine.wiki.limits import HIGHEST, LONGEST_TITLE
+from engine.wiki.moving import Moved, move
+from engine.wiki.pages import PAGE, Page, Written, begin, delete_directory, delete_page, edit, not_found
+from engine.wiki.paths import ROOT, WikiPath, page_path, wiki_path
+from engine.wiki.revisions import restore
+
+__all__ = ("changed",)
+
+
+async def changed(wiki: Wiki, action: str, kwargs: dict[str, Any]) -> str | None:
+    """Make a change and say so; None: it is none.
+
+    :raises EditError: if it cannot be made; then nothing was changed
+    :raises LogUnavailable: if nothing was written, or that is not known
+    """
+    match action:
+        case "create":
+            return await _created(wiki, kwargs)
+        case "str_replace" | "insert" | "write":
+            return await _edited(wiki, action, kwargs)
+        case "restore":
+            return await _restored(wiki, kwargs)
+        case "rename":
+            return await _renamed(wiki, kwargs)
+        case "delete":
+            return await _deleted(wiki, kwargs)
+    return None
+
+
+async def _created(wiki: Wiki, kwargs: dict[str, Any]) -> str:
+    path, content = page_path(kwargs.get("path")), PAGE.fitting(_required(kwargs, "content"))
+    title = _title(kwargs) or path.path.rpartition("/")[2]
+    written = await wiki.change(lambda change: begin(change, path, title, content))
+    return f"Page created: {path.path}\nVersion: {written.version}"
+
+
+async def _edited(wiki: Wiki, action: str, kwargs: dict[str, Any]) -> str:
+    path, expected = page_path(kwargs.get("path")).path, _expected(kwargs)
+    if expected is None:
+        raise EditError("expected_version is required: the version that wiki_view gave.")
+    edits = {"str_replace": _replaced, "insert": _inserted, "write": _written}
+    edited = edits[action](kwargs)
+    written = await wiki.change(lambda change: edit(change, path, expected, edited))
+    line = kwargs.get("insert_line")
+    said = f"Text inserted at line {line} in {path}" if action == "insert" else f"Page updated: {path}"
+    return f"{said}\n{_version(written)}"
+
+
+def _replaced(kwargs: dict[str, Any]) -> Callable[[Page], tuple[str, str]]:
+    old, new = text_in(kwargs, "old_str"), text_in(kwargs, "new_str")
+    everywhere = flag_in(kwargs, "replace_all")
+    return lambda page: (page.title, PAGE.replaced(page.content, old, new, everywhere))
+
+
+def _inserted(kwargs: dict[str, Any]) -> Callable[[Page], tuple[str, str]]:
+    line, text = line_in(kwargs, "insert_line"), text_in(kwargs, "insert_text")
+    return lambda page: (page.title, PAGE.inserted(page.content, line, text))
+
+
+def _written(kwargs: dict[str, Any]) -> Callable[[Page], tuple[str, str]]:
+    content, title = PAGE.fitting(_required(kwargs, "content")), _title(kwargs)
+    return lambda page: (title or page.title, content)
+
+
+async def _restored(wiki: Wiki, kwargs: dict[str, Any]) -> str:
+    path, version, expected = page_path(kwargs.get("path")), number_in(kwargs, "version"), _expected(kwargs)
+    if version is None:
+        raise EditError("version is required: the one to go back to.")
+    written = await wiki.change(lambda change: restore(change, path, min(version, HIGHEST), expected))
+    return f"Page updated: {path.path}\n{_version(written)}"
+
+
+async def _renamed(wiki: Wiki, kwargs: dict[str, Any]) -> str:
+    old, new = wiki_path(kwargs.get("old_path")), wiki_path(kwargs.get("new_path"))
+    mends = "fix_links" not in kwargs or flag_in(kwargs, "fix_links")
+    moved: Moved = await wiki.change(lambda change: move(change, old, new, mends))
+    said = f"Renamed: {old.path} -> {new.path}"
+    if moved.is_directory:
+        said = f"Renamed directory: {old.below} -> {new.below} ({moved.pages} pages)"
+    return f"{said}\nLinks mended in {moved.mended} page(s)." if moved.mended else said
+
+
+async def _deleted(wiki: Wiki, kwargs: dict[str, Any]) -> str:
+    path, recursive, expected = wiki_path(kwargs.get("path")), flag_in(kwargs, "recursive"), _expected(kwargs)
+    if path == ROOT:
+        raise EditError("Cannot delete the wiki root.")
+    count = await wiki.change(lambda change: _removed(change, path, recursive, expected))
+    return f"Deleted: {path.path}" if count is None else f"Deleted directory and {count} page(s)."
+
+
+def _removed(change: Change, path: WikiPath, recursive: bool, expected: int | None) -> int | None:
+    """Delete, and return how many pages a directory had; None: it was a page."""
+    if not path.is_directory and delete_page(change, path.path, expected):
+        return None
+    count = delete_directory(change, path)
+    if not count:
+        raise EditError(f"Directory not found: {path.below}") if path.is_directory else not_found(path.path)
+    if not recursive:
+        raise EditError(f"{path.below} is a directory of {count} page(s); set recursive to delete them all.")
+    return count
+
+
+def _required(kwargs: dict[str, Any], name: str) -> str:
+    if kwargs.get(name) is None:
+        raise EditError(f"{name} is required.")
+    return text_in(kwargs, name)
+
+
+def _expected(kwargs: dict[str, Any]) -> int | None:
+    expected = number_in(kwargs, "expected_version")
+    return None if expected is None else min(expected, HIGHEST)
+
+
+def _title(kwargs: dict[str, Any]) -> str:
+    title = " ".join(STORABLE_TEXT.clean(text_in(kwargs, "title")).split())
+    if len(title) > LONGEST_TITLE:
+        raise EditError(f"title is too long: at most {LONGEST_TITLE} characters.")
+    return title
+
+
+def _version(written: Written) -> str:
+    same = "" if written.changed else " (it said so already; nothing was written)"
+    return f"Version: {written.version}{same}"

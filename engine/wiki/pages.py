@@ -1,0 +1,243 @@
+"""Pages as they are: begun, edited and deleted, each change with its revision, within one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Text, delete, func, insert, literal, null, select, update
+from sqlalchemy.sql import ColumnElement
+
+from engine.text_editing import EditError, TextKind
+from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
+from engine.wiki.access import Change, beginning
+from engine.wiki.limits import LARGEST, MOVED
+from engine.wiki.links import targets
+from engine.wiki.paths import WikiPath
+from events.schema import Key, Utc
+
+__all__ = (
+    "PAGE",
+    "Page",
+    "Written",
+    "begin",
+    "bury",
+    "delete_directory",
+    "delete_page",
+    "edit",
+    "find",
+    "not_found",
+    "note",
+    "require_free",
+    "rewrite",
+)
+
+PAGE: Final = TextKind("page", LARGEST)
+"""What is edited."""
+
+_COPIED: Final = ("tenant", "wiki", "path", "version", "title", "content")
+_SAID: Final = ("changed_at", "changed_by", "by_call", "comment")
+
+_PAGE = wiki_pages.c
+_REVISION = wiki_revisions.c
+_LINK = wiki_links.c
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page as it stands."""
+
+    path: str
+    title: str
+    content: str
+    version: int
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The version at which a page is after a change, and whether anything had to be written."""
+
+    version: int
+    changed: bool = True
+
+
+def not_found(path: str) -> EditError:
+    """Return the error for a page that is not there."""
+    return EditError(f"Page not found: {path}")
+
+
+def find(change: Change, path: str) -> Page | None:
+    """Return a page, or None."""
+    columns = (_PAGE.path, _PAGE.title, _PAGE.content, _PAGE.version)
+    found = change.connection.execute(select(*columns).where(*change.place.pages, _PAGE.path == path)).first()
+    return None if found is None else Page(*found)
+
+
+def begin(change: Change, path: WikiPath, title: str, content: str, comment: str = "created") -> Written:
+    """Begin a page; its versions go on where those of a deleted one stopped.
+
+    :raises EditError: if there is one, or a directory of that name, or a page in the place of its directory
+    """
+    done = _made(change, path.path)
+    if done is not None:
+        return Written(done)
+    require_free(change, path)
+    return _put(change, None, Page(path.path, title, content, _last(change, path.path) + 1), comment)
+
+
+def edit(
+    change: Change, path: str, expected: int | None, edited: Callable[[Page], tuple[str, str]], comment: str = "edited"
+) -> Written:
+    """Replace a page's title and content by what ``edited`` makes of it; the same as before: nothing is written.
+
+    :param expected: the version that was read; None: whichever there is
+    :raises EditError: if there is no page, it was changed since, or ``edited`` says so
+    """
+    done = _made(change, path)
+    return rewrite(change, path, expected, edited, comment) if done is None else Written(done)
+
+
+def rewrite(
+    change: Change, path: str, expected: int | None, edited: Callable[[Page], tuple[str, str]], comment: str
+) -> Written:
+    """Do as :func:`edit` does, though this call has changed the page before."""
+    page = find(change, path)
+    if page is None:
+        raise not_found(path)
+    _require_version(page, expected)
+    title, content = edited(page)
+    if (title, content) == (page.title, page.content):
+        return Written(page.version, changed=False)
+    return _put(change, page, Page(path, title, content, page.version + 1), comment)
+
+
+def delete_page(change: Change, path: str, expected: int | None) -> bool:
+    """Delete a page and tell whether there was one; its revisions stay.
+
+    :raises EditError: if it was changed since it was read
+    """
+    if _made(change, path) is not None:
+        return True
+    page = find(change, path)
+    if page is None:
+        return False
+    _require_version(page, expected)
+    _delete(change, lambda column: column == path)
+    return True
+
+
+def delete_directory(change: Change, path: WikiPath) -> int:
+    """Delete every page in a directory and return how many there were.
+
+    :raises EditError: if there are too many
+    """
+
+    def inside(column: Any) -> ColumnElement[bool]:
+        return beginning(column, path.below)
+
+    done = select(func.count()).where(*change.mine, inside(_REVISION.path))
+    before = int(change.connection.execute(done).scalar_one())
+    return before or _delete(change, inside)
+
+
+def require_free(change: Change, path: WikiPath, besides: ColumnElement[bool] | None = None) -> None:
+    """Refuse a path where a page cannot be begun.
+
+    :param besides: the condition of pages that do not count
+    :raises EditError: if there is a page, or a directory of that name, or a page in the place of its directory
+    """
+    counted = [] if besides is None else [~besides]
+    names = (path.path, *path.ancestors)
+    page = select(_PAGE.path).where(*change.place.pages, _PAGE.path.in_(names), *counted).order_by(_PAGE.path)
+    found = change.connection.execute(page.limit(1)).scalar()
+    if found == path.path:
+        raise EditError(f"Page already exists at {found}; nothing was overwritten. Edit it, or choose another path.")
+    if found is not None:
+        raise EditError(f"Page already exists at {found}, so it cannot be a directory of pages too.")
+    inside = select(_PAGE.path).where(*change.place.pages, beginning(_PAGE.path, path.below), *counted).limit(1)
+    if change.connection.execute(inside).first() is not None:
+        raise EditError(f"Page already exists below {path.below}: a directory of pages cannot be a page too.")
+
+
+def _require_version(page: Page, expected: int | None) -> None:
+    if expected is not None and page.version != expected:
+        raise EditError(
+            f"Page changed since it was read: {page.path} is at version {page.version}, not {expected}. "
+            "Read it again with wiki_view, and edit what it says now."
+        )
+
+
+def _made(change: Change, path: str) -> int | None:
+    """Return the version of a page that this call made when it was run before; None: it is run for the first time."""
+    made = select(func.max(_REVISION.version)).where(*change.mine, _REVISION.path == path)
+    found: int | None = change.connection.execute(made).scalar()
+    return found
+
+
+def _last(change: Change, path: str) -> int:
+    last = select(func.max(_REVISION.version)).where(*change.place.revisions, _REVISION.path == path)
+    return change.connection.execute(last).scalar() or 0
+
+
+def _put(change: Change, before: Page | None, page: Page, comment: str) -> Written:
+    here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": page.path}
+    said = {"title": page.title, "content": page.content, "version": page.version}
+    now = {**said, "updated_at": change.now, "updated_by": change.author}
+    if before is None:
+        change.connection.execute(insert(wiki_pages).values(**here, **now, created_at=change.now))
+    else:
+        this = (*change.place.pages, _PAGE.path == page.path)
+        change.connection.execute(update(wiki_pages).where(*this).values(now))
+    by = {"changed_at": change.now, "changed_by": change.author, "by_call": change.by_call, "comment": comment}
+    change.connection.execute(insert(wiki_revisions).values(**here, **said, **by))
+    _relink(change, page.path, targets(before.content) if before else frozenset(), targets(page.content))
+    return Written(page.version)
+
+
+def _relink(change: Change, path: str, before: frozenset[str], after: frozenset[str]) -> None:
+    if gone := before - after:
+        this = (*change.place.links, _LINK.path == path)
+        change.connection.execute(delete(wiki_links).where(*this, _LINK.target.in_(sorted(gone))))
+    if new := after - before:
+        here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
+        change.connection.execute(insert(wiki_links), [{**here, "target": target} for target in sorted(new)])
+
+
+def _delete(change: Change, which: Callable[[Any], ColumnElement[bool]]) -> int:
+    """Delete pages; each has a last revision without content."""
+    place, connection = change.place, change.connection
+    deleted = (*place.pages, which(_PAGE.path))
+    counted = select(_PAGE.path).where(*deleted).limit(MOVED + 1).subquery()
+    count = int(connection.execute(select(func.count()).select_from(counted)).scalar_one())
+    if count > MOVED:
+        raise EditError(f"Directory holds more than {MOVED} pages; delete its directories one by one.")
+    bury(change, which(_PAGE.path), literal("deleted"))
+    connection.execute(delete(wiki_links).where(*place.links, which(_LINK.path)))
+    connection.execute(delete(wiki_pages).where(*deleted))
+    return count
+
+
+def bury(change: Change, which: ColumnElement[bool], comment: ColumnElement[str]) -> None:
+    """Write the last revisions, without content, of pages that are about to go."""
+    _note(change, which, [_PAGE.version + 1, null(), null()], comment)
+
+
+def note(change: Change, which: ColumnElement[bool], comment: ColumnElement[str]) -> None:
+    """Write revisions of pages as they now are."""
+    _note(change, which, [_PAGE.version, _PAGE.title, _PAGE.content], comment)
+
+
+def _note(
+    change: Change, which: ColumnElement[bool], said: list[ColumnElement[Any]], comment: ColumnElement[str]
+) -> None:
+    rows = select(
+        _PAGE.tenant,
+        _PAGE.wiki,
+        _PAGE.path,
+        *said,
+        literal(change.now, Utc()),
+        literal(change.author, Text()),
+        literal(change.by_call, Key()),
+        comment.cast(Text),
+    ).where(*change.place.pages, which)
+    written = insert(wiki_revisions).from_select([*_COPIED, *_SAID], rows, include_defaults=False)
+    change.connection.execute(written)
