@@ -38,8 +38,8 @@ def yard(*, shadowed: bool) -> FastMCP[Any]:
     return server
 
 
-async def done(engine: Engine, name: str, **arguments: Any) -> Any:
-    outcome = await outcome_of(engine, call(arguments, call_id=f"{name} {arguments}", name=name), U)
+async def done(engine: Engine, action: str, /, **arguments: Any) -> Any:
+    outcome = await outcome_of(engine, call(arguments, call_id=f"{action} {arguments}", name=action), U)
     assert isinstance(outcome, Executed), outcome
     return outcome.result
 
