@@ -16,9 +16,6 @@ from engine.services import Services
 
 __all__ = ("SessionKey", "Sessions", "key_of")
 
-_MOST: Final = 256
-"""Sessions that are open at once; beyond that the one that was used longest ago is closed."""
-
 _TOLD: Final = 4096
 """Rows of which it is kept what was told of them."""
 
@@ -36,9 +33,11 @@ class Sessions:
     Without a running engine a session lasts for one use.
 
     :cvar idle: seconds after which a session that nobody uses ends
+    :cvar most: sessions that are open at once; beyond that the one that was used longest ago is closed
     """
 
     idle: ClassVar[float] = 300.0
+    most: ClassVar[int] = 256
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -98,7 +97,7 @@ class Sessions:
             del self._open[key]
 
     def _make_room(self) -> None:
-        if len(self._open) < _MOST:
+        if len(self._open) < self.most:
             return
         key = min(self._open, key=lambda each: self._open[each].idle_since)
         self.drop(key, self._open[key])

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp_types import HEADER_MISMATCH
 
 from engine import Engine, ToolRow
 from engine.contract import Scope
@@ -183,6 +184,36 @@ def test_case_mcp_13_the_key_covers_every_credential_and_shows_none() -> None:
     assert len(keys) == 4 * len(servers)
     for text in (*map(str, keys), *map(repr, servers)):
         assert all(secret not in text for secret in ("same-secret", "one-password", jwt, "a-tenant"))
+
+
+async def test_a_server_that_wants_headers_of_its_list_is_asked_for_that_and_called_once_more() -> None:
+    answers: list[dict[str, Any]] = [
+        {"code": HEADER_MISMATCH, "message": "headers"},
+        {"content": [{"type": "text", "text": "seen"}]},
+    ]
+    with scripted_server() as server:
+        server.answers["call look"] = lambda _: answers.pop(0)
+        tool = MCPTool(mcp_row(server.url).config, _scope())
+        assert (await _executed(tool, {"bay": 3})).status == "completed"
+        assert [each for each in server.methods() if "tools" in each] == ["tools/call", "tools/list", "tools/call"]
+
+
+async def test_there_are_only_so_many_sessions_and_the_one_that_rested_longest_goes() -> None:
+    with scripted_server() as server:
+        async with anyio.create_task_group() as tasks:
+            services = Services(LOCAL, tasks=tasks)
+            services._shared[Sessions] = sessions = Few(services)
+            for user in ("a", "b", "c"):
+                scope = Scope(user_id=user, owner="u", tool_id="t1", services=services)
+                await _executed(MCPTool(mcp_row(server.url).config, scope), {"bay": 1})
+            assert [key[1] for key in sessions._open] == ["b", "c"]
+            await services.aclose()
+
+
+class Few(Sessions):
+    """Keeps two."""
+
+    most = 2
 
 
 class Brief(Sessions):
