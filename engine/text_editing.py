@@ -27,10 +27,12 @@ class TextKind(msgspec.Struct, frozen=True):
 
     :ivar noun: what errors call it, e.g. ``note``
     :ivar largest: bytes of UTF-8 that one may have
+    :ivar quoted: errors quote its lines; if not, for others wrote them, they tell their numbers alone
     """
 
     noun: str
     largest: int
+    quoted: bool = True
 
     def fitting(self, content: str) -> str:
         """Return the text as a database can store it. :raises EditError: if it is too long"""
@@ -54,7 +56,7 @@ class TextKind(msgspec.Struct, frozen=True):
         places = _places(content, old)
         first = next(places, None)
         if first is None:
-            raise EditError(f"String '{_quoted(old)}' not found in {self.noun}.{_near(content, old)}")
+            raise EditError(f"String '{_quoted(old)}' not found in {self.noun}.{_near(content, old, self.quoted)}")
         if not everywhere and (second := next(places, None)) is not None:
             raise EditError(self._ambiguous(content, old, [first, second, *places]))
         return self.fitting(content.replace(old, new))
@@ -91,7 +93,7 @@ class TextKind(msgspec.Struct, frozen=True):
         return "\n".join(f"{number}: {lines[number - 1]}" for number in range(first, end + 1))
 
     def _ambiguous(self, content: str, old: str, places: list[int]) -> str:
-        shown = "; ".join(_line_at(content, place) for place in places[:_LISTED])
+        shown = "; ".join(_line_at(content, place, self.quoted) for place in places[:_LISTED])
         more = f"; and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
         return (
             f"String '{_quoted(old)}' occurs {len(places)} times in {self.noun} ({shown}{more}). Give more of the text "
@@ -114,19 +116,22 @@ def _places(content: str, piece: str) -> Iterator[int]:
         at = content.find(piece, at + 1)
 
 
-def _near(content: str, old: str) -> str:
+def _near(content: str, old: str, quoted: bool) -> str:
     """Say where the text differs from what was looked for in nothing but case or white space, if anywhere."""
     wanted = " ".join(old.casefold().split())
     if not wanted:
         return ""
     for number, line in enumerate(lines_of(content), 1):
         if wanted in " ".join(line.casefold().split()):
-            return f" Line {number} differs only in case or white space: '{_quoted(line)}'"
+            says = f": '{_quoted(line)}'" if quoted else "."
+            return f" Line {number} differs only in case or white space{says}"
     return ""
 
 
-def _line_at(content: str, place: int) -> str:
+def _line_at(content: str, place: int, quoted: bool) -> str:
     number = content.count("\n", 0, place) + 1
+    if not quoted:
+        return f"line {number}"
     start = content.rfind("\n", 0, place) + 1
     end = content.find("\n", place)
     line = content[start : end if end >= 0 else len(content)]

@@ -33,7 +33,7 @@ __all__ = (
     "rewrite",
 )
 
-PAGE: Final = TextKind("page", LARGEST)
+PAGE: Final = TextKind("page", LARGEST, quoted=False)
 """What is edited."""
 
 _COPIED: Final = ("tenant", "wiki", "path", "version", "title", "content")
