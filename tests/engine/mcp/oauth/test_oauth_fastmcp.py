@@ -60,7 +60,7 @@ async def _whoami(engine: Engine, call_id: str) -> tuple[str, str]:
 
 
 @pytest.mark.anyio
-async def test_mcp_tool_calls_a_fastmcp_server_with_oauth(
+async def test_case_otel_03_tokens_of_a_fastmcp_server_are_used_and_never_shown(
     sqlite_url: str, station: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not before a person has agreed; then with the token, with its successor, and after another consent as that."""
