@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Column, Connection, and_, func, select
+from sqlalchemy import Column, Connection, Select, and_, func, select
 from sqlalchemy.sql import ColumnElement
 
 from engine.contract import Scope, ToolContext
@@ -113,6 +113,15 @@ class Wiki:
         found: Sequence[Any] = await self._scope.services.store.read(statement)
         return found
 
+    async def require_writer(self) -> None:
+        """Refuse a caller who may not change the wiki; :meth:`change` looks again.
+
+        :raises EditError: if it may not
+        :raises LogUnavailable: if that cannot be read
+        """
+        if not self._is_writer and not await self.read(self._editing):
+            raise _reader()
+
     async def change(self, work: Callable[[Change], T]) -> T:
         """Run ``work`` in a transaction that no other change of this wiki overlaps; it raises: nothing is changed.
 
@@ -124,19 +133,26 @@ class Wiki:
 
         def run(connection: Connection) -> T:
             _hold(connection, self.place)
-            self._require_writer(connection)
+            if not self._is_writer and connection.execute(self._editing).first() is None:
+                raise _reader()
             author = self._scope.user_id
             return work(Change(connection, self.place, author, self._by_call, datetime.now(UTC)))
 
         return await run_to_end(partial(self._scope.services.store.transact, run))
 
-    def _require_writer(self, connection: Connection) -> None:
-        scope = self._scope
-        if self._open or scope.user_id == scope.owner:
-            return
-        shared = granted(tenant_column(scope.user_id), "editor").subquery()
-        if connection.execute(select(shared.c.row_id).where(shared.c.row_id == scope.tool_id).limit(1)).first() is None:
-            raise EditError("You may read this wiki, not change it; its owner can make you an editor of it.")
+    @property
+    def _is_writer(self) -> bool:
+        return self._open or self._scope.user_id == self._scope.owner
+
+    @property
+    def _editing(self) -> Select[Any]:
+        """The share that makes the caller an editor of the row."""
+        shared = granted(tenant_column(self._scope.user_id), "editor").subquery()
+        return select(shared.c.row_id).where(shared.c.row_id == self._scope.tool_id).limit(1)
+
+
+def _reader() -> EditError:
+    return EditError("You may read this wiki, not change it; its owner can make you an editor of it.")
 
 
 def beginning(column: Column[str] | ColumnElement[str], prefix: str) -> ColumnElement[bool]:

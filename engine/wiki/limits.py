@@ -15,6 +15,7 @@ __all__ = (
     "LONGEST_PIECE",
     "LONGEST_TITLE",
     "LONGEST_WIKI",
+    "MENDED",
     "MOVED",
 )
 
@@ -35,6 +36,9 @@ LINKS: Final = 1000
 
 MOVED: Final = 1000
 """Pages that one call deletes, moves, or mends the links of: the journal waits meanwhile."""
+
+MENDED: Final = 20_000_000
+"""Characters of the pages that one call mends the links of."""
 
 LISTED: Final = 500
 """Lines of one listing."""

@@ -11,9 +11,9 @@ from sqlalchemy.sql import ColumnElement
 from engine.text_editing import EditError
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
 from engine.wiki.access import Change, beginning
-from engine.wiki.limits import LONGEST_PATH, MOVED
+from engine.wiki.limits import LONGEST_PATH, MENDED, MOVED
 from engine.wiki.links import relinked
-from engine.wiki.pages import PAGE, Page, bury, find, not_found, note, require_free, rewrite
+from engine.wiki.pages import Draft, bury, find, not_found, note, require_free, rewrite
 from engine.wiki.paths import ROOT, WikiPath
 from events.schema import Key
 
@@ -154,15 +154,25 @@ def _carry(change: Change, this: Move) -> None:
 
 def _mend(change: Change, this: Move) -> int:
     """Lead the links of all pages to where the pages went, and return in how many pages."""
-    leading = select(_LINK.path).distinct().where(*change.place.links, this.leads(_LINK.target)).order_by(_LINK.path)
-    paths = [path for (path,) in change.connection.execute(leading.limit(MOVED + 1))]
-    if len(paths) > MOVED:
-        raise EditError(
-            f"Page links: more than {MOVED} pages link there. Set fix_links to false to leave their links as they are."
-        )
-
-    def mended(page: Page) -> tuple[str, str]:
-        return page.title, PAGE.fitting(relinked(page.content, this.of))
-
     comment = f"{_MENDED}{this.old.path} -> {this.new.path}"
-    return sum(rewrite(change, path, None, mended, comment).changed for path in paths)
+    count = 0
+    for path in _leading(change, this):
+        page = find(change, path)
+        if page is not None:
+            draft = Draft.of(page.title, relinked(page.content, this.of))
+            count += rewrite(change, page, draft, comment).changed
+    return count
+
+
+def _leading(change: Change, this: Move) -> list[str]:
+    """Return the pages with links to what was moved."""
+    connection, place = change.connection, change.place
+    leading = select(_LINK.path).distinct().where(*place.links, this.leads(_LINK.target))
+    paths = [path for (path,) in connection.execute(leading.order_by(_LINK.path).limit(MOVED + 1))]
+    size = select(func.sum(func.length(_PAGE.content))).where(*place.pages, _PAGE.path.in_(leading.scalar_subquery()))
+    if len(paths) > MOVED or int(connection.execute(size).scalar() or 0) > MENDED:
+        raise EditError(
+            f"Page links: more than {MOVED} pages, or pages of more than {MENDED} characters, link there. "
+            "Set fix_links to false to leave them as they are."
+        )
+    return paths

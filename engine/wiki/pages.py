@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Text, delete, func, insert, literal, null, select, update
+from sqlalchemy import Select, Text, delete, func, insert, literal, null, select, update
 from sqlalchemy.sql import ColumnElement
 
 from engine.text_editing import EditError, TextKind
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
-from engine.wiki.access import Change, beginning
+from engine.wiki.access import Change, Place, Wiki, beginning
 from engine.wiki.limits import LARGEST, MOVED
 from engine.wiki.links import targets
 from engine.wiki.paths import WikiPath
@@ -19,6 +19,7 @@ from events.schema import Key, Utc
 
 __all__ = (
     "PAGE",
+    "Draft",
     "Page",
     "Written",
     "begin",
@@ -29,6 +30,7 @@ __all__ = (
     "find",
     "not_found",
     "note",
+    "read_page",
     "require_free",
     "rewrite",
 )
@@ -53,6 +55,20 @@ class Page(msgspec.Struct, frozen=True):
     version: int
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """What a page is to say, and where it will link to: worked out before the transaction, which others wait for."""
+
+    title: str
+    content: str
+    links: frozenset[str]
+
+    @classmethod
+    def of(cls, title: str, content: str) -> Draft:
+        """Return the draft of a title and a content. :raises EditError: if it is too long, or has too many links"""
+        content = PAGE.fitting(content)
+        return cls(title, content, targets(content))
+
+
 class Written(msgspec.Struct, frozen=True):
     """The version at which a page is after a change, and whether anything had to be written."""
 
@@ -65,14 +81,19 @@ def not_found(path: str) -> EditError:
     return EditError(f"Page not found: {path}")
 
 
+async def read_page(wiki: Wiki, path: str) -> Page | None:
+    """Return a page, or None. :raises LogUnavailable: if it cannot be read"""
+    found = await wiki.read(_select(wiki.place, path))
+    return Page(*found[0]) if found else None
+
+
 def find(change: Change, path: str) -> Page | None:
     """Return a page, or None."""
-    columns = (_PAGE.path, _PAGE.title, _PAGE.content, _PAGE.version)
-    found = change.connection.execute(select(*columns).where(*change.place.pages, _PAGE.path == path)).first()
+    found = change.connection.execute(_select(change.place, path)).first()
     return None if found is None else Page(*found)
 
 
-def begin(change: Change, path: WikiPath, title: str, content: str, comment: str = "created") -> Written:
+def begin(change: Change, path: WikiPath, draft: Draft, comment: str = "created") -> Written:
     """Begin a page; its versions go on where those of a deleted one stopped.
 
     :raises EditError: if there is one, or a directory of that name, or a page in the place of its directory
@@ -81,33 +102,32 @@ def begin(change: Change, path: WikiPath, title: str, content: str, comment: str
     if done is not None:
         return Written(done)
     require_free(change, path)
-    return _put(change, None, Page(path.path, title, content, _last(change, path.path) + 1), comment)
+    return _put(change, path.path, _last(change, path.path), draft, comment)
 
 
-def edit(
-    change: Change, path: str, expected: int | None, edited: Callable[[Page], tuple[str, str]], comment: str = "edited"
-) -> Written:
-    """Replace a page's title and content by what ``edited`` makes of it; the same as before: nothing is written.
+def edit(change: Change, path: str, expected: int | None, draft: Draft | None, comment: str = "edited") -> Written:
+    """Make a page say what was drafted; if it says so already, nothing is written.
 
-    :param expected: the version that was read; None: whichever there is
-    :raises EditError: if there is no page, it was changed since, or ``edited`` says so
+    :param expected: the version that the draft was made of; None: whichever there is
+    :param draft: None: there was no such version to make one of
+    :raises EditError: if there is no page, or it was changed since
     """
     done = _made(change, path)
-    return rewrite(change, path, expected, edited, comment) if done is None else Written(done)
-
-
-def rewrite(
-    change: Change, path: str, expected: int | None, edited: Callable[[Page], tuple[str, str]], comment: str
-) -> Written:
-    """Do as :func:`edit` does, though this call has changed the page before."""
+    if done is not None:
+        return Written(done)
     page = find(change, path)
     if page is None:
         raise not_found(path)
-    _require_version(page, expected)
-    title, content = edited(page)
-    if (title, content) == (page.title, page.content):
+    if draft is None or expected not in (None, page.version):
+        raise _changed(page)
+    return rewrite(change, page, draft, comment)
+
+
+def rewrite(change: Change, page: Page, draft: Draft, comment: str) -> Written:
+    """Make a page as it is now say what was drafted, if it does not say so."""
+    if (draft.title, draft.content) == (page.title, page.content):
         return Written(page.version, changed=False)
-    return _put(change, page, Page(path, title, content, page.version + 1), comment)
+    return _put(change, page.path, page.version, draft, comment)
 
 
 def delete_page(change: Change, path: str, expected: int | None) -> bool:
@@ -120,7 +140,8 @@ def delete_page(change: Change, path: str, expected: int | None) -> bool:
     page = find(change, path)
     if page is None:
         return False
-    _require_version(page, expected)
+    if expected not in (None, page.version):
+        raise _changed(page)
     _delete(change, lambda column: column == path)
     return True
 
@@ -158,12 +179,11 @@ def require_free(change: Change, path: WikiPath, besides: ColumnElement[bool] | 
         raise EditError(f"Page already exists below {path.below}: a directory of pages cannot be a page too.")
 
 
-def _require_version(page: Page, expected: int | None) -> None:
-    if expected is not None and page.version != expected:
-        raise EditError(
-            f"Page changed since it was read: {page.path} is at version {page.version}, not {expected}. "
-            "Read it again with wiki_view, and edit what it says now."
-        )
+def _changed(page: Page) -> EditError:
+    return EditError(
+        f"Page changed since it was read: {page.path} is at version {page.version} now. "
+        "Read it again with wiki_view, and edit what it says then."
+    )
 
 
 def _made(change: Change, path: str) -> int | None:
@@ -178,26 +198,29 @@ def _last(change: Change, path: str) -> int:
     return change.connection.execute(last).scalar() or 0
 
 
-def _put(change: Change, before: Page | None, page: Page, comment: str) -> Written:
-    here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": page.path}
-    said = {"title": page.title, "content": page.content, "version": page.version}
+def _select(place: Place, path: str) -> Select[Any]:
+    return select(_PAGE.path, _PAGE.title, _PAGE.content, _PAGE.version).where(*place.pages, _PAGE.path == path)
+
+
+def _put(change: Change, path: str, last: int, draft: Draft, comment: str) -> Written:
+    here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
+    said = {"title": draft.title, "content": draft.content, "version": last + 1}
     now = {**said, "updated_at": change.now, "updated_by": change.author}
-    if before is None:
+    this = (*change.place.pages, _PAGE.path == path)
+    if not change.connection.execute(update(wiki_pages).where(*this).values(now)).rowcount:
         change.connection.execute(insert(wiki_pages).values(**here, **now, created_at=change.now))
-    else:
-        this = (*change.place.pages, _PAGE.path == page.path)
-        change.connection.execute(update(wiki_pages).where(*this).values(now))
     by = {"changed_at": change.now, "changed_by": change.author, "by_call": change.by_call, "comment": comment}
     change.connection.execute(insert(wiki_revisions).values(**here, **said, **by))
-    _relink(change, page.path, targets(before.content) if before else frozenset(), targets(page.content))
-    return Written(page.version)
+    _relink(change, path, draft.links)
+    return Written(last + 1)
 
 
-def _relink(change: Change, path: str, before: frozenset[str], after: frozenset[str]) -> None:
-    if gone := before - after:
-        this = (*change.place.links, _LINK.path == path)
+def _relink(change: Change, path: str, links: frozenset[str]) -> None:
+    this = (*change.place.links, _LINK.path == path)
+    before = {target for (target,) in change.connection.execute(select(_LINK.target).where(*this))}
+    if gone := before - links:
         change.connection.execute(delete(wiki_links).where(*this, _LINK.target.in_(sorted(gone))))
-    if new := after - before:
+    if new := links - before:
         here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
         change.connection.execute(insert(wiki_links), [{**here, "target": target} for target in sorted(new)])
 

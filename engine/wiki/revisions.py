@@ -14,7 +14,7 @@ from engine.text_editing import EditError, lines_of
 from engine.tool_schema import wiki_pages, wiki_revisions
 from engine.wiki.access import Change, Wiki
 from engine.wiki.limits import COMPARED
-from engine.wiki.pages import Written, begin, edit, find, not_found
+from engine.wiki.pages import Draft, Written, begin, edit, find, not_found
 from engine.wiki.paths import WikiPath
 
 __all__ = ("Revision", "Said", "compared", "read_revisions", "read_said", "restore")
@@ -68,22 +68,15 @@ async def read_said(wiki: Wiki, path: str, version: int | None) -> Said:
     return Said(*found[0])
 
 
-def restore(change: Change, path: WikiPath, version: int, expected: int | None) -> Written:
+def restore(change: Change, path: WikiPath, expected: int | None, draft: Draft, version: int) -> Written:
     """Make a page say again what it said at a version, as a new one; a page that was deleted is begun again.
 
-    :raises EditError: if there is no such version, it has no text, or the page was changed since it was read
+    :raises EditError: if the page was changed since it was read, or cannot be begun there
     """
-    this = (*change.place.revisions, _REVISION.path == path.path, _REVISION.version == version)
-    found = change.connection.execute(select(_REVISION.title, _REVISION.content).where(*this)).first()
-    if found is None:
-        raise _no_version(path.path, version)
-    title, content = found
-    if content is None:
-        raise EditError(f"Version {version} of {path.path} has no text: the page was deleted or moved then.")
     comment = f"restored version {version}"
-    if find(change, path.path) is None:
-        return begin(change, path, title, content, comment)
-    return edit(change, path.path, expected, lambda _: (title, content), comment)
+    if expected is None and find(change, path.path) is None:
+        return begin(change, path, draft, comment)
+    return edit(change, path.path, expected, draft, comment)
 
 
 def compared(path: str, old: Said, new: Said) -> str:
