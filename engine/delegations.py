@@ -24,7 +24,10 @@ _log = logging.getLogger(AUDIT)
 
 def is_delegated(row: ToolRow, user_id: str | None) -> bool:
     """Tell whether a row runs for this user with credentials of another one."""
-    return row.user_id is not None and row.user_id != user_id and has_credentials(row)
+    if row.user_id is None or row.user_id == user_id:
+        return False
+    # What was agreed with a server by OAuth is kept apart from the row, and is its owner's all the same.
+    return has_credentials(row) or row.config.get("auth_type") == "oauth"
 
 
 async def record_delegation(runtime: Runtime, proposed: Proposed, row: ToolRow) -> None:

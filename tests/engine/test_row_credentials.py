@@ -91,6 +91,14 @@ async def test_behaviour_130_the_owner_s_credentials_run_for_others_and_that_is_
     assert CANARY not in caplog.text
 
 
+async def test_behaviour_130_what_was_agreed_by_oauth_is_its_owner_s_too(sqlite_url: str) -> None:
+    row = ToolRow(id="t1", name="shows", user_id="alice", config={"auth_type": "oauth"})
+    async with staged_engine(sqlite_url, Shows, rows=[row], settings=SETTINGS) as engine:
+        assert isinstance(await outcome_of(engine, call(), by("bob", "agent7")), Executed)
+        (record,) = await delegations(engine)
+    assert (record["owner"], record["invoker"]) == (tenant_column("alice"), tenant_column("bob"))
+
+
 async def test_behaviour_130_a_row_without_owner_opens_as_who_calls(sqlite_url: str) -> None:
     row = ToolRow(id="t1", name="shows", credentials=blob("bob"))
     async with staged_engine(sqlite_url, Shows, rows=[row], settings=SETTINGS) as engine:
