@@ -24,14 +24,21 @@ _FIRST: Final = 0.5
 _LONGEST: Final = 8.0
 
 
-async def retried(send: Callable[[], Awaitable[Reply]], deadline: float, *, longest: float = _LONGEST) -> Reply:
-    """Send a request until a reply is not one of :data:`RETRIED`, at most :data:`ATTEMPTS` times.
+async def retried(
+    send: Callable[[], Awaitable[Reply]],
+    deadline: float,
+    *,
+    longest: float = _LONGEST,
+    statuses: frozenset[int] = RETRIED,
+) -> Reply:
+    """Send a request until a reply's status is not one of those, at most :data:`ATTEMPTS` times.
 
     Between two times it waits as long as the reply's ``Retry-After`` says, else longer each time. Where the wait would
     not end before the deadline, the last reply is what counts.
 
     :param deadline: a moment of AnyIO's clock
     :param longest: seconds between two attempts, where no reply says how long
+    :param statuses: after which a request is sent again
     :raises Unreachable: if no attempt reached the server
     :raises NetError: what else went wrong is not retried
     """
@@ -49,7 +56,7 @@ async def retried(send: Callable[[], Awaitable[Reply]], deadline: float, *, long
 
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception_type(Unreachable)
-        | tenacity.retry_if_result(lambda reply: reply.status in RETRIED),
+        | tenacity.retry_if_result(lambda reply: reply.status in statuses),
         wait=wait,
         stop=is_over,
         sleep=anyio.sleep,

@@ -1,0 +1,183 @@
+"""``brave``: searches of the web, of images and of news by Brave's search interface."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from engine.action_entry import action_definition, text_definition, whole_number_definition
+from engine.contract import Tool, ToolContext
+from events.errors import Refused
+
+__all__ = ("Brave",)
+
+_ADDRESS: Final = "https://api.search.brave.com/res/v1"
+_SECONDS: Final = 25.0
+_LEVELS: Final = ("moderate", "strict", "off")
+_COUNTS: Final = {
+    "brave_web_search": ("web", 10, 20),
+    "brave_image_search": ("image", 5, 100),
+    "brave_news_search": ("news", 10, 50),
+}
+_OPTIONS: Final = {
+    "brave_web_search": ("country", "search_lang", "freshness"),
+    "brave_image_search": ("country", "search_lang"),
+    "brave_news_search": ("country", "search_lang", "freshness"),
+}
+
+
+class Brave(Tool):
+    """Searches with the row's token and returns ``{status_code, provider, results, message}``."""
+
+    name = "brave"
+    display_name = "Brave search"
+    description = "Search the web, images and news with Brave."
+    effect = "read"
+    idempotent = True
+    timeout = 30.0
+    limits: ClassVar[tuple[str, ...]] = (
+        "400 characters and 50 words per query",
+        "20 web results, 50 of news, 100 images per search; 48,000 characters together",
+        "1 request per second and row, unless the row says otherwise",
+        "the same search is remembered for 60 s",
+    )
+    errors: ClassVar[tuple[str, ...]] = (
+        "The query has N characters and M words; Brave takes 400 characters and 50 words. Shorten it.",
+        "Brave responded with HTTP status 429: ...",
+        "Brave cannot be reached or read: ...",
+        "Brave has failed 5 times in a row; it is asked again in N s.",
+    )
+
+    async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
+        """Search; what Brave refuses is an error result, and that there is nothing is none."""
+        # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
+        from engine.remote.exchange import Exchange, seconds_left
+        from engine.remote.given import masker_of
+        from engine.remote.service_error import ServiceError
+        from engine.search.searches import searches
+        from engine.search.tool_calls import failed, succeeded
+
+        masker = masker_of(self.config, self.get_config_requirements())
+        try:
+            query, service = self._query(action_name, kwargs), self._service()
+            exchange = Exchange(self.scope.services, "Brave", masker, seconds_left(context, _SECONDS))
+            found = await self.scope.services.shared(searches).results(service, query, exchange)
+        except ServiceError as error:
+            if error.status is not None:
+                context.annotate("http.response.status_code", error.status)
+            return failed(error)
+        except Refused as error:
+            return failed(error)
+        return succeeded("brave", found)
+
+    def preview_request(self, action_name: str, arguments: dict[str, Any]) -> str:
+        """Return the request that a call would send, its token masked. :raises Refused: if none would be sent"""
+        shown: str = self._service().preview(self._query(action_name, arguments))
+        return shown
+
+    def _service(self) -> Any:
+        from engine.remote.given import Given
+        from engine.remote.request import service_address
+        from engine.search.brave_search import BraveSearch
+
+        config = Given(self.config, "setting")
+        if not config.has("token"):
+            raise Refused("The tool has no token: its owner must set it.")
+        address = service_address(self.config, "base_url", _ADDRESS)
+        return BraveSearch(
+            place=("brave", self.scope.owner, self.scope.tool_id, address),
+            token=config.text("token", longest=500),
+            address=address,
+            safesearch=config.choice("safesearch", _LEVELS[0], *_LEVELS),
+            per_second=config.whole("requests_per_second", 1, 1, 100),
+        )
+
+    def _query(self, action_name: str, kwargs: dict[str, Any]) -> Any:
+        from engine.remote.given import Given
+        from engine.search.brave_search import LONGEST, WORDS
+        from engine.search.tool_calls import query_of
+
+        if action_name not in _COUNTS:
+            raise Refused(f"Unknown action: {action_name}. There are: {', '.join(_COUNTS)}.")
+        kind, default, most = _COUNTS[action_name]
+        return query_of(
+            "Brave",
+            kind,  # type: ignore[arg-type]
+            Given(kwargs),
+            self.config,
+            count=("count", default, most),
+            longest=LONGEST,
+            words=WORDS,
+            options=_OPTIONS[action_name],
+        )
+
+    def get_actions_metadata(self) -> list[dict[str, Any]]:
+        """Return the three actions."""
+        return [
+            _definition("brave_web_search", "Search the web", _freshness(), _offset()),
+            _definition("brave_image_search", "Search images"),
+            _definition("brave_news_search", "Search news", _freshness(), _offset()),
+        ]
+
+    def get_config_requirements(self) -> dict[str, Any]:
+        """Return the token, and what the owner may set for all searches."""
+        from engine.search.tool_calls import domain_requirements
+
+        return {
+            "token": {"type": "string", "required": True, "secret": True, "description": "The subscription token."},
+            "safesearch": {
+                "type": "string",
+                "required": False,
+                "enum": list(_LEVELS),
+                "default": _LEVELS[0],
+                "description": "What is left out; images know no moderate, so that is strict.",
+            },
+            **domain_requirements(),
+            "requests_per_second": {
+                "type": "integer",
+                "required": False,
+                "minimum": 1,
+                "maximum": 100,
+                "default": 1,
+                "description": "What the subscription allows.",
+            },
+            "base_url": {
+                "type": "string",
+                "required": False,
+                "default": _ADDRESS,
+                "description": "The interface's address.",
+            },
+        }
+
+
+def _definition(name: str, purpose: str, *further: dict[str, Any]) -> dict[str, Any]:
+    from engine.search.tool_calls import domain_definitions
+
+    _, default, most = _COUNTS[name]
+    properties: dict[str, Any] = {
+        "query": {**text_definition("The query: at most 400 characters and 50 words.", 400), "minLength": 1},
+        "count": {**whole_number_definition("How many results.", 1, most), "default": default},
+        "country": {**text_definition("Two letters, or ALL.", 3), "pattern": "^([A-Za-z]{2}|ALL)$"},
+        "search_lang": {
+            **text_definition("The results' language: two letters, like en.", 10),
+            "pattern": "^[a-z]{2}(-[a-z]{2,4})?$",
+        },
+    }
+    for each in further:
+        properties |= each
+    said = f"{purpose} with Brave. Results come with title, address and text; say which address each fact is from."
+    return action_definition(
+        name, said, {**properties, **domain_definitions()}, "query", effect="read", idempotent=True
+    )
+
+
+def _freshness() -> dict[str, Any]:
+    return {
+        "freshness": {
+            **text_definition("How old: pd a day, pw a week, pm a month, py a year, or 2026-01-01to2026-01-31.", 22),
+            "pattern": "^(pd|pw|pm|py|[0-9]{4}-[0-9]{2}-[0-9]{2}to[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+        }
+    }
+
+
+def _offset() -> dict[str, Any]:
+    return {"offset": {**whole_number_definition("How many pages of results to pass over.", 0, 9), "default": 0}}
