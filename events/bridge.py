@@ -78,26 +78,33 @@ async def _cross(loop: asyncio.AbstractEventLoop, function: Callable[[Unpack[Arg
     from trio import lowlevel
 
     token, waiting = lowlevel.current_trio_token(), lowlevel.current_task()
-    tasks: list[asyncio.Task[T]] = []
+    tasks: list[asyncio.Task[None]] = []
+    results: list[T] = []
 
-    async def run() -> T:
+    async def run() -> None:
         # The caller's context came along, and with it the name of the caller's loop.
         current_async_library_cvar.set("asyncio")
-        return await function(*args)
-
-    def wake(_: asyncio.Task[T]) -> None:
+        results.append(await function(*args))
+        # At once: the task's callback comes a turn of the loop later.
         token.run_sync_soon(lowlevel.reschedule, waiting)
+
+    def ended(_: asyncio.Task[None]) -> None:
+        if not results:
+            token.run_sync_soon(lowlevel.reschedule, waiting)
 
     def begin() -> None:
         task = loop.create_task(run())
         tasks.append(task)
-        task.add_done_callback(wake)
+        task.add_done_callback(ended)
 
     loop.call_soon_threadsafe(begin)
     await lowlevel.wait_task_rescheduled(lambda _: lowlevel.Abort.FAILED)
+    if results:
+        return results[0]
     if tasks[0].cancelled():
         raise RuntimeError("the bridge was closed while it was in use")
-    return tasks[0].result()
+    tasks[0].result()
+    raise AssertionError("a task without result has failed")
 
 
 async def open_bridge() -> Bridge:
