@@ -49,6 +49,8 @@ SCHEMA_VERSIONS: Mapping[str, int] = MappingProxyType(
 
 Upcaster: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
+_UPCASTERS: Mapping[tuple[str, int], Upcaster] = MappingProxyType({})
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -79,12 +81,17 @@ class Codec:
 
     def __init__(
         self,
-        upcasters: Mapping[tuple[str, int], Upcaster] = MappingProxyType({}),
+        upcasters: Mapping[tuple[str, int], Upcaster] = _UPCASTERS,
         versions: Mapping[str, int] = SCHEMA_VERSIONS,
     ) -> None:
         self._upcasters = upcasters
         self._versions = versions
         self._decoder: msgspec.json.Decoder[ToolEvent] = msgspec.json.Decoder(ToolEvent)
+
+    @property
+    def standard(self) -> bool:
+        """Whether this is what ``Codec()`` makes, in another process too."""
+        return type(self) is Codec and self._upcasters is _UPCASTERS and self._versions is SCHEMA_VERSIONS
 
     def is_current(self, kind: str, schema_version: int) -> bool:
         """Whether this is the newest schema version of a kind that this release knows."""

@@ -68,6 +68,11 @@ class PostgresStore:
         """See ``Store.epoch``."""
         return self._connections.committer.epoch
 
+    @property
+    def url(self) -> str | None:
+        """See ``Reachable.url``."""
+        return self._connections.address.url
+
     async def commit(self, units: Sequence[Unit]) -> Sequence[Outcome]:
         """See ``Store.commit``. A lost connection is replaced and the units sent again for 5 s."""
         return await self._bridge.finish(self._commit, units)

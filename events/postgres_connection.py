@@ -63,6 +63,11 @@ class Address(msgspec.Struct, frozen=True):
         dsn = f"postgresql://{parts.netloc}{parts.path}{'?' * bool(query)}{query}"
         return cls(dsn, f"Postgres at {host}, database {parts.path.removeprefix('/')!r}", pooled)
 
+    @property
+    def url(self) -> str:
+        """The URL that gives this address again; holds the password."""
+        return f"{self.dsn}{'&' if '?' in self.dsn else '?'}pooled=1" if self.pooled else self.dsn
+
     def __repr__(self) -> str:
         return f"<{self.place}{', pooled' if self.pooled else ''}>"
 

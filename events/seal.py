@@ -21,10 +21,13 @@ from events.records import Pager, Record, moment_text, records_after
 from events.schema import Utc, seals
 from events.store import Store
 
-__all__ = ("GENESIS", "CheckedSeal", "Seal", "check_seals", "last_seal", "seal")
+__all__ = ("GENESIS", "NO_END", "CheckedSeal", "Seal", "check_seals", "last_seal", "seal")
 
 GENESIS = "0" * 64
 """What stands for the digest before the first seal."""
+
+NO_END = 2**63 - 1
+"""A position that no log reaches."""
 
 _RANGE = 1000
 
@@ -69,9 +72,9 @@ async def seal(log: EventLog) -> int:
     return sealed
 
 
-async def last_seal(store: Store) -> Seal | None:
-    """Return the newest seal."""
-    rows = await store.read(_chain().order_by(seals.c.last.desc()).limit(1))
+async def last_seal(store: Store, upto: int = NO_END) -> Seal | None:
+    """Return the newest seal that ends at ``upto`` or before."""
+    rows = await store.read(_chain().where(seals.c.last <= upto).order_by(seals.c.last.desc()).limit(1))
     return Seal(*rows[0]) if rows else None
 
 
@@ -134,23 +137,23 @@ class _Digest:
         return Seal(last, first, self.count, self.previous, state.hexdigest())
 
 
-async def check_seals(log: EventLog, after: int = 0) -> AsyncGenerator[CheckedSeal, None]:
+async def check_seals(log: EventLog, after: int = 0, upto: int = NO_END) -> AsyncGenerator[CheckedSeal, None]:
     """Compute the chain again and yield each seal with what is wrong with it. Memory stays flat.
 
-    :param after: begin behind the seal that ends there (it was checked before)
+    :param after: begin behind the last seal up to there
+    :param upto: end with the last seal up to there
     :raises LogUnavailable: if the log cannot be read
     """
-    before = await _seal_ending_at(log.store, after)
+    before = await last_seal(log.store, after)
     pager = Pager()
-    while page := await log.store.read(_chain().where(seals.c.last > after).order_by(seals.c.last).limit(256)):
+    while True:
+        some = _chain().where(seals.c.last > after, seals.c.last <= upto).order_by(seals.c.last).limit(256)
+        page = await log.store.read(some)
+        if not page:
+            return
         for link in [Seal(*row) for row in page]:
             yield CheckedSeal(link, await _check_link(log.store, before, link, pager))
             before, after = link, link.last
-
-
-async def _seal_ending_at(store: Store, position: int) -> Seal | None:
-    rows = await store.read(_chain().where(seals.c.last == position))
-    return Seal(*rows[0]) if rows else None
 
 
 async def _check_link(store: Store, before: Seal | None, link: Seal, pager: Pager) -> str | None:

@@ -95,6 +95,11 @@ class SqliteStore:
         """See ``Store.epoch``."""
         return self._writer.epoch
 
+    @property
+    def url(self) -> str | None:
+        """See ``Reachable.url``."""
+        return None if self._memory else f"sqlite:///{Path(self.path).absolute()}"
+
     async def commit(self, units: Sequence[Unit]) -> list[Verdict]:
         """See ``Store.commit``."""
         try:

@@ -19,6 +19,7 @@ __all__ = (
     "InlineProjection",
     "Outcome",
     "Payload",
+    "Reachable",
     "Refusal",
     "StateChange",
     "Store",
@@ -217,4 +218,14 @@ class Store(Protocol):
 
     async def aclose(self) -> None:
         """Close every connection; again: nothing."""
+        ...
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """A store that another process may be able to open, too."""
+
+    @property
+    def url(self) -> str | None:
+        """The URL to open it with; None: no other process can. May hold a password: never show it."""
         ...

@@ -1,29 +1,27 @@
-"""The work of ``verify``: the hash chain, then every stream beside its row, then the streams' own table."""
+"""Every stream beside its row."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from msgspec.structs import replace
 from sqlalchemy import and_, select
 
 from events.keys import tenant_of
-from events.log import EventLog
 from events.records import Pager, raw_text, stream_records
-from events.schema import events, payloads
-from events.seal import CheckedSeal, check_seals, last_seal
+from events.schema import payloads
+from events.store import Store
 from events.types import Executed
 from projections.columns import COLUMN_NAMES, folded_values, raw_columns, stored_values, unlike_columns
 from projections.fold import TextCodec
-from projections.numbers import check_numbers, misnumbered
-from projections.report import Problem, Report, Resume
+from projections.portions import Part
+from projections.report import Problem
 from projections.schema import attempts
 from projections.streams import StreamFold, fold_streams
 
-__all__ = ("Comparison",)
+__all__ = ("Comparison", "without_stream")
 
 _VERSION = COLUMN_NAMES.index("version")
 _POSITION = COLUMN_NAMES.index("position")
@@ -33,65 +31,45 @@ _LONG = tuple([COLUMN_NAMES.index(name) for name in ("arguments", "result", "err
 
 
 class Comparison:
-    """One run over the log; ``state`` is how far it has come."""
+    """Compares streams with rows, page by page, both in the order of stream numbers."""
 
-    def __init__(
-        self, log: EventLog, state: Resume, progress: Callable[[int, int], None], checkpoint: Callable[[Resume], None]
-    ) -> None:
-        self.log = log
-        self.store = log.store
-        self.codec = TextCodec(log.codec)
-        self.state = state
-        self._progress = progress
-        self._checkpoint = checkpoint
+    def __init__(self, store: Store, codec: TextCodec) -> None:
+        self.store = store
+        self.codec = codec
+        self._row_pager, self._record_pager = Pager(), Pager()
 
-    def _advance(self, state: Resume) -> None:
-        self.state = state
-        sealed = state.head if state.sealed is None else min(state.sealed, state.head)
-        self._progress(sealed + state.stream, 2 * state.head)
-        self._checkpoint(state)
+    async def parts(self, after: int, upto: int) -> AsyncGenerator[Part, None]:
+        """Yield what is wrong with the streams and rows numbered ``after`` < stream <= ``upto``.
 
-    async def check_seals(self) -> None:
-        """Compute the hash chain again."""
-        if self.state.sealed is None:
-            return
-        async with aclosing(check_seals(self.log, self.state.sealed)) as checked:
-            async for entry in checked:
-                self._advance(replace(self.state, sealed=entry.seal.last).with_problems(_unsealed(entry)))
-        self._advance(replace(self.state, sealed=None))
-
-    async def _compare_streams(self) -> None:
-        """Fold stream by stream beside the rows, both in the order of stream numbers."""
-        row_pager, record_pager = Pager(), Pager()
-        while self.state.stream < self.state.head:
-            rows = await self._rows(self.state.stream, self.state.head, row_pager.size)
-            end = rows[-1][0] if len(rows) == row_pager.size else self.state.head
-            row_pager.saw(len(rows), sum([_size(row) for row in rows]))
-            await self._compare(rows, end, record_pager)
+        :raises LogUnavailable: if the database cannot be read
+        """
+        pager = self._row_pager
+        while after < upto:
+            rows = await self._rows(after, upto, pager.size)
+            end = rows[-1][0] if len(rows) == pager.size else upto
+            pager.saw(len(rows), sum([_size(row) for row in rows]))
+            yield await self._compare(rows, after, end)
+            after = end
 
     async def _rows(self, after: int, upto: int, limit: int) -> Sequence[Any]:
         statement = select(*raw_columns(self.store.dialect)).where(attempts.c.stream > after, attempts.c.stream <= upto)
         return await self.store.read(statement.order_by(attempts.c.stream).limit(limit))
 
-    async def _compare(self, rows: Sequence[Any], end: int, pager: Pager) -> None:
+    async def _compare(self, rows: Sequence[Any], after: int, end: int) -> Part:
         by_stream = {row[0]: row for row in rows}
         problems: list[Problem] = []
-        state = self.state
-        async with aclosing(fold_streams(self.store, self.codec, state.stream, end, pager)) as pages:
+        events = streams = unknown = 0
+        async with aclosing(fold_streams(self.store, self.codec, after, end, self._record_pager)) as pages:
             async for page in pages:
                 for fold in page:
                     row = by_stream.pop(fold.stream, None)
                     if fold.problems or fold.payloads or row is None or not _agrees(row, fold):
                         problems += await self._check(fold, row)
-                state = replace(
-                    state,
-                    events=state.events + sum(fold.version for fold in page),
-                    streams=state.streams + len(page),
-                    unknown=state.unknown + sum(fold.unknown for fold in page),
-                ).with_problems(problems)
-                problems = []
-        problems += [_without_stream(row) for row in by_stream.values()]
-        self._advance(replace(state, stream=end).with_problems(problems))
+                events += sum([fold.version for fold in page])
+                streams += len(page)
+                unknown += sum([fold.unknown for fold in page])
+        problems += [without_stream(row) for row in by_stream.values()]
+        return Part(upto=end, events=events, streams=streams, unknown=unknown, problems=tuple(problems))
 
     async def _check(self, fold: StreamFold, row: Sequence[Any] | None) -> Sequence[Problem]:
         for event in fold.payloads:
@@ -139,41 +117,6 @@ class Comparison:
                 fold.add(record)
         return fold
 
-    async def compare(self) -> None:
-        """Compare streams with rows, and ``tool_call_streams`` with both."""
-        await self._compare_streams()
-        numbers = await check_numbers(self.store, self.state.head)
-        self.state = self.state.with_problems(numbers.problems)
-        # Each entry that begins a stream begins one of its own: as many as there are streams, and none lacks its entry.
-        if numbers.begun != self.state.streams or self.state.problems:
-            async with aclosing(misnumbered(self.store)) as pages:
-                async for problems in pages:
-                    self.state = self.state.with_problems(problems)
-        await self._check_rows_beyond()
-
-    async def _check_rows_beyond(self) -> None:
-        begun = select(events.c.position).where(events.c.stream == attempts.c.stream).exists()
-        statement = select(*raw_columns(self.store.dialect)).where(attempts.c.stream > self.state.head, ~begun)
-        rows = await self.store.read(statement.limit(1000))
-        self.state = self.state.with_problems([_without_stream(row) for row in rows])
-
-    async def report(self) -> Report:
-        """Return what was found."""
-        state = self.state
-        last = await last_seal(self.store)
-        self._advance(replace(state, stream=state.head))
-        return Report(
-            ok=not state.problems,
-            problems=state.problems,
-            more=state.more,
-            events=state.events,
-            streams=state.streams,
-            unknown=state.unknown,
-            head=state.head,
-            sealed=last.last if last else 0,
-            seal=last.digest if last else None,
-        )
-
 
 def _agrees(row: Sequence[Any], fold: StreamFold) -> bool:
     if not fold.whole:
@@ -186,12 +129,7 @@ def _size(row: Sequence[Any]) -> int:
     return sum(len(row[index]) for index in _LONG if row[index] is not None)
 
 
-def _unsealed(entry: CheckedSeal) -> list[Problem]:
-    if entry.problem is None:
-        return []
-    return [Problem(kind="seal", message=entry.problem, position=entry.seal.last)]
-
-
-def _without_stream(row: Sequence[Any]) -> Problem:
+def without_stream(row: Sequence[Any]) -> Problem:
+    """Return the problem of a row that is there without any event."""
     message = f"it has no events: the log has no stream {row[0]}"
     return Problem(kind="row", message=message, key=row[_KEY], user_id=tenant_of(row[_TENANT]))

@@ -10,7 +10,9 @@ from projections.report import Report
 __all__ = ("rebuild",)
 
 
-async def rebuild(log: EventLog, *, progress: Callable[[int, int], None] | None = None) -> Report:
+async def rebuild(
+    log: EventLog, *, progress: Callable[[int, int], None] | None = None, processes: int | None = None
+) -> Report:
     """Make ``tool_call_attempts`` anew from the log alone; appends may go on meanwhile.
 
     The rows are made beside the live table, which stays untouched until one short transaction brings what changed
@@ -19,6 +21,8 @@ async def rebuild(log: EventLog, *, progress: Callable[[int, int], None] | None 
     know keep their row.
 
     :param progress: called after each page with (done, total), in positions
+    :param processes: 1: only this one; 2: a second one folds while this one writes, where one can be had; None: that
+        where the log is long and there is a processor for it
     :raises Conflict: if another rebuild finished first
     :raises SchemaMismatch: if the table has columns that this release does not know
     :raises LogUnavailable: if the database failed, or the table was in use for too long
@@ -27,7 +31,7 @@ async def rebuild(log: EventLog, *, progress: Callable[[int, int], None] | None 
 
     run = Replay(log, progress or _ignore)
     await run.begin()
-    await run.fill()
+    await run.fill(processes)
     if not run.problems:
         await run.finish()
     if run.problems:

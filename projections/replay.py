@@ -6,7 +6,7 @@ Rows only ever get newer (by version), so that a page may be written twice and n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -17,13 +17,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from events.errors import Conflict, LogUnavailable, SchemaMismatch
 from events.log import EventLog
-from events.records import Pager, changed_streams, records_of
+from events.records import changed_streams, records_of
 from events.schema import checkpoints
-from projections.columns import COLUMN_NAMES, bound_values, given_columns
+from projections.columns import COLUMN_NAMES, given_columns
 from projections.fold import TextCodec
+from projections.hand import Hand, rows_of
+from projections.portions import Hands, LostError, Part, Portion
 from projections.report import Problem, Report
 from projections.schema import attempts
-from projections.streams import StreamFold, fold_streams
+from projections.second import second_process, wants_second
+from projections.streams import StreamFold
 from projections.swap import SHADOW, create_shadow, discard_some, drop_shadow, has_shadow, lock_live, swap_tables
 
 __all__ = ("Replay",)
@@ -66,40 +69,43 @@ class Replay:
 
         self._head, self._filled = await self.store.transact(prepare)
 
-    async def fill(self) -> None:
-        """Fold every stream up to where the log was at the beginning; stops filling when one cannot be folded."""
-        folds: list[StreamFold] = []
-        pages = fold_streams(self.store, self._codec, self._filled, self._head, Pager())
-        async with aclosing(pages):
-            async for page in pages:
-                folds = self._count(page)
-                if folds and not self.problems:
-                    await self.store.transact(partial(self._put, folds=folds))
-                if page:
-                    self._progress(page[-1].stream, self._head)
+    async def fill(self, processes: int | None) -> None:
+        """Fold every stream up to where the log was at the beginning; stops filling when one cannot be folded.
+
+        A second process folds, where there may be one, while this one writes; what it leaves is folded here.
+        """
+        if wants_second(self.log, self._head - self._filled, processes):
+            with suppress(LostError):
+                async with second_process(self.log, self._head) as second:
+                    await self._fill(second)
+        if self._filled < self._head:
+            await self._fill(Hand(self.log))
         self._progress(self._head, self._head)
 
-    def _count(self, folds: Sequence[StreamFold]) -> list[StreamFold]:
-        for fold in folds:
-            self._events += fold.version
-            self._unknown += fold.unknown
-            self.problems += fold.problems
-        self._streams += len(folds)
-        return list(folds)
+    async def _fill(self, hands: Hands) -> None:
+        async with aclosing(hands.parts(Portion("rows", self._filled, self._head))) as parts:
+            async for part in parts:
+                self._events += part.events
+                self._streams += part.streams
+                self._unknown += part.unknown
+                self.problems += part.problems
+                if part.streams and not self.problems:
+                    await self.store.transact(partial(self._put, part=part))
+                self._filled = part.upto
+                if part.streams:
+                    self._progress(self._filled, self._head)
 
-    def _put(self, connection: Connection, folds: Sequence[StreamFold]) -> None:
+    def _put(self, connection: Connection, part: Part) -> None:
         """Write folded rows; of calls that this release knows only in part, the live row is kept."""
         self._require_ours(connection)
-        rows = [bound_values(fold.row, self.store.dialect) for fold in folds if fold.whole and fold.row is not None]
         if self.store.dialect == "sqlite":
-            for start in range(0, len(rows), _TOGETHER):
-                columns, values = given_columns(rows[start : start + _TOGETHER])
+            for start in range(0, len(part.rows), _TOGETHER):
+                columns, values = given_columns(part.rows[start : start + _TOGETHER])
                 connection.exec_driver_sql(_insert(columns, len(values) // len(columns)), tuple(values))
-        elif rows:
-            connection.exec_driver_sql(_UPSERT, rows)
-        for fold in folds:
-            if not fold.whole:
-                connection.exec_driver_sql(_keep(self.store.dialect), (fold.stream,))
+        elif part.rows:
+            connection.exec_driver_sql(_UPSERT, part.rows)
+        for stream in part.kept:
+            connection.exec_driver_sql(_keep(self.store.dialect), (stream,))
 
     def _require_ours(self, connection: Connection) -> None:
         if connection.execute(_started().with_for_update()).scalar() != self._head:
@@ -143,8 +149,10 @@ class Replay:
             for record in connection.execute(records_of(numbers[start : start + 100], self.store.dialect)):
                 fold = folds.get(record[1]) or folds.setdefault(record[1], StreamFold(self._codec, record[1]))
                 fold.add(record)
-            self.problems += [problem for fold in folds.values() for problem in fold.problems]
-            self._put(connection, list(folds.values()))
+            if folds:
+                part = rows_of(list(folds.values()), self.store.dialect)
+                self.problems += part.problems
+                self._put(connection, part)
 
     def _swap(self, connection: Connection, cursor: int) -> None:
         self._require_ours(connection)

@@ -7,11 +7,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-__all__ = ("Problem", "ProblemKind", "Report", "Resume")
+__all__ = ("MOST", "Problem", "ProblemKind", "Report", "Resume")
 
 ProblemKind: TypeAlias = Literal["row", "stream", "event", "transition", "payload", "seal"]
 
-_MOST = 1000
+MOST = 1000
+"""Problems that are kept; the rest is counted."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,11 +80,11 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     more: int = 0
 
-    def with_problems(self, found: Iterable[Problem]) -> Resume:
-        """Return this with problems added, as far as there is room for them."""
+    def with_problems(self, found: Iterable[Problem], more: int = 0) -> Resume:
+        """Return this with problems added, as far as there is room for them, and ``more`` counted."""
         added = tuple(found)
         if not added:
             return self
-        room = max(0, _MOST - len(self.problems))
+        room = max(0, MOST - len(self.problems))
         kept = (*self.problems, *added[:room])
-        return msgspec.structs.replace(self, problems=kept, more=self.more + len(added[room:]))
+        return msgspec.structs.replace(self, problems=kept, more=self.more + more + len(added[room:]))

@@ -16,6 +16,7 @@ async def verify(
     progress: Callable[[int, int], None] | None = None,
     resume: Resume | None = None,
     checkpoint: Callable[[Resume], None] | None = None,
+    processes: int | None = None,
 ) -> Report:
     """Check the whole log against its seals, its own rules and ``tool_call_attempts``; memory stays flat.
 
@@ -27,15 +28,14 @@ async def verify(
     :param progress: called after each page with (done, total), in positions looked at; both passes count
     :param resume: begin there
     :param checkpoint: called after each page with where to resume
+    :param processes: 1: only this one; 2: a second one does half of the work, where one can be had; None: that where
+        the log is long and there is a processor for it
     :raises LogUnavailable: if the database cannot be read
     """
-    from projections.comparison import Comparison
+    from projections.verification import Verification
 
     state = resume or Resume(head=await log.head())
-    run = Comparison(log, state, progress or _ignore, checkpoint or _ignore)
-    await run.check_seals()
-    await run.compare()
-    return await run.report()
+    return await Verification(log, state, progress or _ignore, checkpoint or _ignore).run(processes)
 
 
 def _ignore(*_: object) -> None:
