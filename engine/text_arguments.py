@@ -9,8 +9,11 @@ from engine.text_editing import EditError
 __all__ = ("flag_in", "line_in", "number_in", "range_in", "text_in")
 
 
-def text_in(kwargs: dict[str, Any], name: str, default: str = "") -> str:
-    """Return a text, or the default where there is none. :raises EditError: if it is no text"""
+def text_in(kwargs: dict[str, Any], name: str, default: str | None = "") -> str:
+    """Return a text, or the default where there is none (None: there must be one).
+
+    :raises EditError: if it is no text
+    """
     value = kwargs.get(name, default)
     if not isinstance(value, str):
         raise EditError(f"{name} must be text.")

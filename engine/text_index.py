@@ -6,12 +6,12 @@ can hold a piece only if some part has all the piece's bits; only those are read
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, Integer, and_, delete, insert, literal, select, true
+from sqlalchemy import BigInteger, Integer, and_, delete, func, insert, literal, select, true
 from sqlalchemy.sql import ColumnElement
 
 from engine.contract import ToolStore
@@ -19,6 +19,8 @@ from engine.tool_schema import text_index
 from events.schema import Key
 
 __all__ = ("TextIndex", "keys_below", "signature")
+
+Condition: TypeAlias = ColumnElement[bool]
 
 _WORDS: Final = 12
 _BITS: Final = 62
@@ -54,15 +56,31 @@ class TextIndex:
         self._store = store
         self._space = f"{kind}:{store.tool_id}"
 
-    def indexed(self, key: str, content: str, holds: ColumnElement[bool]) -> list[Any]:
+    def indexed(self, key: str, content: str, holds: Condition) -> list[Any]:
         """Return the statements that make ``content`` what is found under a key, if the condition holds."""
         folded = content.casefold().encode()
         parts = [folded[at : at + _PART + _OVERLAP] for at in range(0, max(len(folded) - _OVERLAP, 1), _PART)]
         return [self.forgotten(self.of(key), holds), *(self._row(key, n, part, holds) for n, part in enumerate(parts))]
 
-    def forgotten(self, which: ColumnElement[bool], holds: ColumnElement[bool]) -> Any:
+    def forgotten(self, which: ColumnElement[bool], holds: Condition) -> Any:
         """Return the statement that forgets the texts of some keys, if the condition holds."""
         return delete(text_index).where(*self._here(), which, holds)
+
+    def moved(
+        self, old: str, new: str, is_there: Callable[[ColumnElement[str]], Condition], holds: Condition
+    ) -> list[Any]:
+        """Return the statements that make texts be found under keys that begin with ``new`` which began with ``old``.
+
+        :param is_there: which of the new keys have a text
+        """
+        key, bits = text_index.c.key, [text_index.c[name] for name in _NAMES]
+        renamed = literal(new, Key()) + func.substr(key, len(old) + 1)
+        row = select(text_index.c.tenant, text_index.c.space, renamed, text_index.c.part, *bits).where(
+            *self._here(), *keys_below(key, old), is_there(renamed), holds
+        )
+        names = ["tenant", "space", "key", "part", *_NAMES]
+        stale = self.forgotten(and_(*keys_below(key, new), is_there(key)), holds)
+        return [stale, insert(text_index).from_select(names, row, include_defaults=False)]
 
     def of(self, key: str) -> ColumnElement[bool]:
         """Return the condition: this key's."""
@@ -91,7 +109,7 @@ class TextIndex:
     def _here(self) -> tuple[ColumnElement[bool], ...]:
         return text_index.c.tenant == self._store.tenant, text_index.c.space == self._space
 
-    def _row(self, key: str, part: int, folded: bytes, holds: ColumnElement[bool]) -> Any:
+    def _row(self, key: str, part: int, folded: bytes, holds: Condition) -> Any:
         row = select(
             literal(self._store.tenant, Key()),
             literal(self._space, Key()),

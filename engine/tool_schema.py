@@ -30,7 +30,7 @@ tool_ledgers = Table(
     Column("past", BigInteger, nullable=False),
     Column("last", Integer, nullable=False),
 )
-"""What a tool row keeps for a user, in sums: how many entries, their bytes, their history's bytes, the last number given
+"""What a tool row keeps for a user, in sums: entries, their bytes, the bytes of their history, the last number given
 to one. Every change sets a new token, so what was read before it is known to be old."""
 
 text_index = Table(

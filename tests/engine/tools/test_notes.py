@@ -2,81 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import pytest
-from anyio.abc import TaskGroup
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from engine.contract import Scope, ToolContext, ToolResult
-from engine.note_limits import LARGEST, VERSIONS
+from engine.note_limits import LARGEST, NOTES, VERSIONS
 from engine.schema import note_history
-from engine.starting import CHAINS
+from engine.tool_schema import tool_ledgers
 from engine.tools.notes import Notes
-from engine.toolstore import BoundStore
-from events.keys import tenant_column
-from events.opening import open_log
-from events.store import Store
-from projections.attempts import AttemptsProjection
+from tests.engine.tools.keeping import Run, failure, opened, start
+from tests.engine.tools.keeping import runner as kept
 
 pytestmark = pytest.mark.anyio
 
-Run = Callable[..., Awaitable[Any]]
-
-
-def context_for(store: Any, user: str, key: str = "m1:c1") -> ToolContext:
-    return ToolContext(
-        user_id=user,
-        message_id="m1",
-        call_id="c1",
-        conversation_id=None,
-        run_id=None,
-        agent_id=None,
-        attachments=(),
-        idempotency_key=key,
-        deadline=datetime.now(UTC),
-        progress=lambda done, total, message: None,
-        store=store,
-    )
-
-
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Store]:
-    log = await open_log(url, AttemptsProjection(), CHAINS)
-    try:
-        yield log.store
-    finally:
-        await log.aclose()
-
 
 def runner(store: Any, user: str = "ada", tool_id: str = "t1") -> Run:
-    """Return a function that runs an action as this user on this row."""
-    tool = Notes({}, Scope(user_id=user, owner=user, tool_id=tool_id))
-    bound = BoundStore(store, tenant_column(user), tool_id)
-
-    async def run(action: str, /, key: str = "m1:c1", **kwargs: Any) -> Any:
-        return await tool.execute_action(action, context_for(bound, user, key), **kwargs)
-
-    return run
-
-
-def start(tasks: TaskGroup, run: Run, action: str, **kwargs: Any) -> None:
-    """Run an action beside others."""
-
-    async def running() -> None:
-        await run(action, **kwargs)
-
-    tasks.start_soon(running)
-
-
-def failure(result: Any) -> str:
-    assert isinstance(result, ToolResult)
-    assert result.status == "error"
-    return str(result.data)
+    return kept(Notes, store, user, tool_id)
 
 
 async def test_a_note_is_written_read_and_deleted(database_url: str) -> None:
@@ -249,3 +193,134 @@ async def test_the_history_is_bounded(tmp_path: Any) -> None:
             await run("note_overwrite", text=f"n{number}")
         rows = await history(store)
         assert [row[0] for row in rows] == list(range(6, VERSIONS + 6))
+
+
+async def test_several_notes_have_titles_and_their_own_versions(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = runner(store)
+        assert await run("note_list") == "No notes found."
+        await run("note_overwrite", text="milk")
+        assert await run("note_append", title="Plan_%", text="one\n") == "Text appended."
+        assert await run("note_append", title=" Plan_% ", text="two") == "Text appended."
+        assert await run("append", text="eggs") == "Text appended."
+        assert await run("note_view", title="Plan_%") == "one\ntwo\n"
+        assert await run("note_view", title="Plan_%", view_range=[2, -1]) == "2: two"
+        assert failure(await run("note_view", title="plan_%")) == "No note found."
+        listed = (await run("note_list")).split("\n")
+        assert [line.partition(",")[0] for line in listed] == ["Notes:", "- Plan_% (version 2", "- note (version 2"]
+        assert "Plan_%" not in await run("note_list", after="Plan_%")
+        assert await run("note_delete", title="Plan_%") == "Note deleted."
+        assert await run("note_view") == "milk\neggs"
+        for title in ("", "a\nb", "x" * 201, 5):
+            assert "title" in failure(await run("note_view", title=title))
+
+
+async def test_a_change_may_ask_for_the_version_that_was_seen(tmp_path: Any) -> None:
+    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+        run = runner(store)
+        assert await run("note_overwrite", text="a", expected_version=0) == "Note saved."
+        assert "it is at version 1" in failure(await run("note_overwrite", text="b", expected_version=0))
+        assert await run("note_append", text="b", expected_version=1) == "Text appended."
+        for action, arguments in (
+            ("note_str_replace", {"old_str": "a", "new_str": "c"}),
+            ("note_insert", {"line_number": 1, "text": "c"}),
+            ("note_delete", {}),
+            ("note_undo", {}),
+        ):
+            assert "it is at version 2" in failure(await run(action, expected_version=1, **arguments))
+        assert await run("note_view") == "a\nb"
+        assert "is not there" in failure(await run("note_append", title="x", text="b", expected_version=3))
+
+
+async def test_changes_are_undone_and_versions_listed(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = runner(store)
+        assert failure(await run("note_undo")) == "No note found."
+        assert failure(await run("note_history")) == "No note found."
+        await run("note_overwrite", key="m1:a", text="one")
+        assert "Nothing to undo" in failure(await run("note_undo"))
+        await run("note_overwrite", key="m1:b", text="two")
+        assert await run("note_undo") == "Note restored: it says what it said at version 1."
+        assert await run("note_view") == "one"
+        assert await run("note_undo") == "Note restored: it says what it said at version 2."
+        assert await run("note_view") == "two"
+        await run("note_delete")
+        assert await run("note_search", query="two") == "No note has it."
+        assert await run("note_undo", key="m1:u") == "Note restored: it says what it said at version 4."
+        assert await run("note_view") == "two"
+        assert await run("note_undo", version=1) == "Note restored: it says what it said at version 1."
+        assert "Version 99 of the note is not kept" in failure(await run("note_undo", version=99))
+        listed = (await run("note_history")).split("\n")
+        assert [line[:12] for line in listed[1:]] == [f"- version {number}:" for number in range(6, 0, -1)]
+        assert listed[-1].endswith("by call m1:a")
+
+
+SEARCHED = {
+    "shopping": "Milch\nKÄSE 50% off\n",
+    "Käse": "x",
+    "a_b": "nothing",
+    "axb": "C:\\temp\\1",
+    "long": "z" * 600 + " needle at the seam of two parts of this text " + "z" * 480 + "Ende",
+}
+
+
+FOUND: dict[str, list[str]] = {
+    "käse": ["Käse", "shopping"],
+    "50%": ["shopping"],
+    "5_%": [],
+    "a_b": ["a_b"],
+    "C:\\TEMP": ["axb"],
+    "seam of two": ["long"],
+    "zende": ["long"],
+    "Z" * 300: ["long"],
+    "milch\nkäse": ["shopping"],
+    "x": ["axb", "Käse", "long"],
+    ".*": [],
+}
+
+
+async def test_notes_are_found_by_any_piece_in_any_case(database_url: str) -> None:
+    async with opened(database_url) as store:
+        run = runner(store)
+        for title, text in SEARCHED.items():
+            await run("note_overwrite", title=title, text=text)
+        for query, titles in FOUND.items():
+            lines = (await run("note_search", query=query)).split("\n")
+            found = [line.removeprefix("- ").partition(" (line")[0] for line in lines if line.startswith("-")]
+            assert found == titles, query
+
+
+async def test_what_is_shown_of_a_search_is_bounded(tmp_path: Any) -> None:
+    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+        run = runner(store)
+        for number in range(4):
+            await run("note_overwrite", title=f"n{number}", text=f"{'x' * 500} needle {'y' * 500}")
+        said = await run("note_search", query="needle", limit=3)
+        assert said.endswith("(there are more)")
+        assert len(said) < 1000
+        assert "... x" not in said
+        assert failure(await run("note_search", query=" ")) == "query is required."
+
+
+async def test_an_error_says_where_the_piece_is(tmp_path: Any) -> None:
+    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+        run = runner(store)
+        await run("note_overwrite", text="aaa\nMilk  and eggs")
+        assert "occurs 2 times in note (line 1: 'aaa'; line 1: 'aaa')" in failure(
+            await run("note_str_replace", old_str="aa", new_str="b")
+        )
+        said = failure(await run("note_str_replace", old_str="milk and", new_str="b"))
+        assert said == (
+            "String 'milk and' not found in note. Line 2 differs only in case or white space: 'Milk  and eggs'"
+        )
+
+
+async def test_there_are_so_many_notes_and_no_more(tmp_path: Any) -> None:
+    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+        run = runner(store)
+        await run("note_overwrite", title="first", text="x")
+        await store.write([update(tool_ledgers).values(entries=NOTES)])
+        assert f"at most {NOTES}" in failure(await run("note_overwrite", title="second", text="x"))
+        assert await run("note_overwrite", title="first", text="y") == "Note saved."
+        assert await run("note_delete", title="first") == "Note deleted."
+        assert await run("note_overwrite", title="second", text="x") == "Note saved."
