@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -214,21 +215,26 @@ async def test_a_stream_that_cannot_be_used_is_said_to_be(body: bytes, status: i
 
 
 async def test_a_post_that_sse_servers_turn_down_is_an_error_at_once_and_a_lost_stream_ends_the_wait() -> None:
+    posted = threading.Event()
+
     def stream(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Type", "text/event-stream")
         request.end_headers()
         request.wfile.write(b"event: endpoint\ndata: /post\n\n")
         request.wfile.flush()
-        server = request.server
-        assert isinstance(server, WebServer)
-        while sum(each.method == "POST" for each in server.asked) < 1:
-            request.connection.settimeout(1)
+        assert posted.wait(10)
+
+    def taken(request: BaseHTTPRequestHandler) -> None:
+        send(request, 202)
+        posted.set()
 
     refusing = {"/sse": stream, "/post": lambda request: send(request, 403)}
     with web_server(refusing) as server, pytest.raises(McpError, match="HTTP 403"):
         await tool_for(f"http://127.0.0.1:{server.port}/sse").get_actions_metadata()
-    taking = {"/sse": stream, "/post": lambda request: send(request, 202)}
+    posted.set()
+    posted.clear()
+    taking = {"/sse": stream, "/post": taken}
     with web_server(taking) as server, anyio.fail_after(10), pytest.raises(NotAnswered, match="broke off"):
         await tool_for(f"http://127.0.0.1:{server.port}/sse").get_actions_metadata()
 
