@@ -130,12 +130,14 @@ class Tool(ABC):
     several calls. ``actions_in_config``: its actions are its row's ``config["actions"]``. ``live_gate``: whether
     ``preview_decision`` adds to the row's flag or replaces it. ``effect``: what a call does to the world (unknown =
     write). ``idempotent``: running it twice is as good as once. ``timeout``: seconds. ``serial``: of the parallel calls
-    of one turn, those of one row run one after another, in the order in which the model made them.
+    of one turn, those of one row run one after another, in the order in which the model made them. ``limits`` and
+    ``errors``: for people, a sentence each: what it holds to, and what it answers where it cannot do what was asked.
 
     A tool may have ``preview_decision(action_name, arguments)``, sync or async: asked at the moment of the call, with
     what the action would receive, it returns ``(needs_approval, denylisted)``, two booleans. Denylisted calls need a
     person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that;
-    raising ``AskAgain`` tells the person why.
+    raising ``AskAgain`` tells the person why. It may have ``preview_request(action_name, arguments) -> str``: what the
+    call would send out, without its secrets; it sends nothing, and raises ``Refused`` where the call would be refused.
     """
 
     name: ClassVar[str] = ""
@@ -153,6 +155,8 @@ class Tool(ABC):
     idempotent: ClassVar[bool] = False
     timeout: ClassVar[float] = 120.0
     serial: ClassVar[bool] = False
+    limits: ClassVar[tuple[str, ...]] = ()
+    errors: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: dict[str, Any], scope: Scope) -> None:
         """Keep the row's configuration (credentials merged in) and who the instance is for."""
