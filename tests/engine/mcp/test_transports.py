@@ -23,7 +23,7 @@ from tests.engine.mcp.contexts import tool_context
 from tests.engine.mcp.scripted_server import scripted_server
 from tests.engine.mcp.serving import LOCAL
 from tests.engine.mcp.test_listing import tool_for
-from tests.engine.web_server import WebServer, web_server
+from tests.engine.web_server import Page, WebServer, web_server
 
 pytestmark = pytest.mark.anyio
 
@@ -234,7 +234,7 @@ async def test_a_post_that_sse_servers_turn_down_is_an_error_at_once_and_a_lost_
         await tool_for(f"http://127.0.0.1:{server.port}/sse").get_actions_metadata()
     posted.set()
     posted.clear()
-    taking = {"/sse": stream, "/post": taken}
+    taking: dict[str, Page] = {"/sse": stream, "/post": taken}
     with web_server(taking) as server, anyio.fail_after(10), pytest.raises(NotAnswered, match="broke off"):
         await tool_for(f"http://127.0.0.1:{server.port}/sse").get_actions_metadata()
 
