@@ -199,7 +199,7 @@ async def _settle(
             event = await _closed_by_another(runtime, flight, outcome, conflict)
     if flight.span is not None:
         flight.span.outcome(event)
-        runtime.telemetry.ran(event, flight.span.duration)
+        runtime.telemetry.ran(event, flight.span)
     return event
 
 

@@ -174,7 +174,7 @@ class Flights:
             return
         if flight.span is not None:
             flight.span.outcome(closed)
-            self._telemetry.ran(closed, flight.span.duration)
+            self._telemetry.ran(closed, flight.span)
 
     async def _spool(self, flight: Flight, event: Failed, outage: LogUnavailable | None = None) -> None:
         version = 0 if flight.spooled else flight.version

@@ -27,6 +27,7 @@ __all__ = ("CallSpan", "Caller", "Telemetry", "trace_meta")
 
 _SCOPE = "calljournal"
 _NOTHING: Final = nullcontext()
+_METHOD: Final = "mcp.method.name"
 _API: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 
 
@@ -42,14 +43,18 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class CallSpan:
-    """The span of one call, from "may run" (or its refusal) to "outcome appended"."""
+    """The span of one call, from "may run" (or its refusal) to "outcome appended".
 
-    __slots__ = ("_began", "_ended", "_span")
+    :ivar asked: the method that an MCP server was asked for; None: none was
+    """
+
+    __slots__ = ("_began", "_ended", "_span", "asked")
 
     def __init__(self, span: Span) -> None:
         self._span = span
         self._began = perf_counter()
         self._ended = False
+        self.asked: str | None = None
 
     @property
     def duration(self) -> float:
@@ -77,6 +82,8 @@ class CallSpan:
 
     def annotate(self, name: str, value: str | bool | int | float) -> None:
         """Note what a tool says of its call."""
+        if name == _METHOD:
+            self.asked = str(value)
         if self._span.is_recording():
             self._span.set_attribute(name, value)
 
@@ -147,6 +154,7 @@ class Telemetry:
         self._propagator = TraceContextTextMapPropagator()
         meter = metrics.get_meter(_SCOPE)
         self._duration = meter.create_histogram("gen_ai.execute_tool.duration", unit="s")
+        self._asked = meter.create_histogram("mcp.client.operation.duration", unit="s")
         self._wait = meter.create_histogram("calljournal.gate.wait", unit="s")
         self._transitions = meter.create_counter("calljournal.transitions")
         self._append_duration = meter.create_histogram("calljournal.append.duration", unit="s")
@@ -229,12 +237,18 @@ class Telemetry:
         origin = trace.get_current_span(self._propagator.extract(carrier, Context())).get_span_context()
         return (Link(origin),) if origin.is_valid else ()
 
-    def ran(self, event: ToolEvent, seconds: float) -> None:
+    def ran(self, event: ToolEvent, span: CallSpan) -> None:
         """Note how long a call took that ran, and how it ended."""
         if not self._audience.there:
             return
+        seconds = span.duration
         outcome = event.status if isinstance(event, Executed) else _error_kind(event)
         self._duration.record(seconds, {**_labels(event), "outcome": outcome})
+        if span.asked is not None:
+            error = _error_type(event)
+            labels = {_METHOD: span.asked, "gen_ai.tool.name": event.action_name}
+            asked = event.duration if isinstance(event, Executed) else seconds
+            self._asked.record(asked, labels if error is None else {**labels, "error.type": error})
 
     def transition(self, event: ToolEvent) -> None:
         """Count an appended event."""

@@ -12,6 +12,8 @@ from tests.engine.mcp.scripted_server import scripted_server
 from tests.engine.mcp.serving import U, mcp_engine, mcp_row
 from tests.engine.staging import call, outcome_of
 
+LABELS = {"mcp.method.name", "gen_ai.tool.name", "error.type"}
+
 pytestmark = pytest.mark.anyio
 
 
@@ -48,3 +50,10 @@ async def test_errors_are_told_apart(station: Any) -> None:
             await outcome_of(engine, call({"bay": 1}, call_id="c2", name="look"), CallContext(user_id="u"))
             (refused,) = station.spans()
             assert (refused.attributes or {})["rpc.response.status_code"] == "-32602"
+        errors = {
+            point.attributes.get("error.type")
+            for point in station.points("mcp.client.operation.duration")
+            if point.attributes["gen_ai.tool.name"] == "look"
+        }
+        assert "tool_error" in errors
+        assert all(set(point.attributes) <= LABELS for point in station.points("mcp.client.operation.duration"))
