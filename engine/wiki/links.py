@@ -13,7 +13,7 @@ from engine.wiki.paths import ROOT, wiki_path
 __all__ = ("relinked", "targets")
 
 _TOKEN: Final = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)|\Z)"
+    r"^ {0,3}(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}(?P=fence)|\Z)"
     r"|`[^`\n]+`"
     r"|\[\[(?P<target>[^\[\]|\n]{1,600})(?P<label>\|[^\[\]\n]*)?\]\]",
     re.MULTILINE | re.DOTALL,

@@ -7,17 +7,33 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy import select
+
 from engine.contract import Scope, ToolContext, ToolResult
 from engine.services import Services
 from engine.starting import CHAINS
+from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
 from engine.tools.wiki import Wiki
 from engine.toolstore import BoundStore
+from engine.wiki.links import targets
 from events.keys import new_id, tenant_column
 from events.opening import open_log
 from events.store import Store
 from projections.attempts import AttemptsProjection
 
-__all__ = ("Run", "failure", "opened", "runner", "text_of")
+__all__ = (
+    "Run",
+    "everything",
+    "failure",
+    "filled",
+    "lines_of",
+    "links_that_are_wrong",
+    "opened",
+    "pages",
+    "runner",
+    "said",
+    "text_of",
+)
 
 Run = Callable[..., Awaitable[Any]]
 
@@ -70,3 +86,40 @@ def text_of(result: Any) -> str:
     body: str = result[result.index(opening) + len(opening) + 1 : result.index(f"\n{mark}>>>")]
     assert body.count(mark) == 0
     return body
+
+
+async def pages(run: Run) -> list[str]:
+    """Return the paths of all pages, in order."""
+    return [line.partition(": ")[0][2:] for line in lines_of(await run("wiki_list", limit=500))]
+
+
+def lines_of(result: Any) -> list[str]:
+    """Return the lines of a result between its marks; none where nothing is listed."""
+    return [] if str(result).endswith("(empty)") else text_of(result).split("\n")
+
+
+async def said(run: Run, path: str) -> str:
+    """Return what a page says."""
+    return text_of(await run("wiki_view", path=path))
+
+
+async def filled(run: Run, **contents: str) -> None:
+    """Begin pages; ``__`` in a name is a ``/``."""
+    for name, content in contents.items():
+        path = "/" + name.replace("__", "/")
+        assert (await run("wiki_create", path=path, content=content)).startswith("Page created: ")
+
+
+async def everything(store: Any) -> list[list[Any]]:
+    """Return all that is kept of all wikis."""
+    tables = (wiki_pages, wiki_revisions, wiki_links)
+    return [sorted(map(repr, await store.read(select(table)))) for table in tables]
+
+
+async def links_that_are_wrong(store: Any) -> list[Any]:
+    """Return the links that pages have and nobody noted, and the other way round."""
+    said = await store.read(select(wiki_pages.c.wiki, wiki_pages.c.path, wiki_pages.c.content))
+    there = {(wiki, path, target) for wiki, path, content in said for target in targets(content)}
+    columns = wiki_links.c
+    noted = {tuple(row) for row in await store.read(select(columns.wiki, columns.path, columns.target))}
+    return sorted(there ^ noted)
