@@ -24,6 +24,9 @@ __all__ = ("Channel", "NoAnswer")
 _COURTESY: Final = 2.0
 """Seconds for a message that nobody waits for."""
 
+_ASKED: Final = 64
+"""Requests of a server that are answered at once; what it asks beyond that is left unanswered."""
+
 _ANY_RESULT: Final[Mapping[str, dict[str, Any]]] = {"tools/call": {"content": [], "resultType": "complete"}}
 _CLOSED: Final = ErrorData(code=CONNECTION_CLOSED, message="the connection is closed")
 _SILENT: Final = ErrorData(code=INTERNAL_ERROR, message="there was no answer")
@@ -93,6 +96,7 @@ class Channel:
         self._numbers = 0
         self._tasks: TaskGroup | None = None
         self._on_request: Any = None
+        self._answering = 0
         self.ended = anyio.Event()
 
     def __repr__(self) -> str:
@@ -202,7 +206,9 @@ class Channel:
         elif self._tasks is None or not isinstance(method, str):
             return
         elif number is not None:
-            self._tasks.start_soon(self._answer, number, method, parameters)
+            if self._answering < _ASKED:
+                self._answering += 1
+                self._tasks.start_soon(self._answer, number, method, parameters)
         elif method == "notifications/tools/list_changed":
             self._list_changed()
         elif method == "notifications/progress":
@@ -231,12 +237,18 @@ class Channel:
     async def _answer(self, number: Any, method: str, parameters: Any) -> None:
         """Answer what the server asks for while a call runs."""
         try:
-            reply: dict[str, Any] = {"result": await self._on_request(_Inbound(number), method, parameters)}
+            reply = await self._reply(number, method, parameters)
+            await self._told({"jsonrpc": "2.0", "id": number, **reply}, {})
+        finally:
+            self._answering -= 1
+
+    async def _reply(self, number: Any, method: str, parameters: Any) -> dict[str, Any]:
+        try:
+            return {"result": await self._on_request(_Inbound(number), method, parameters)}
         except MCPError as error:
-            reply = {"error": error.error.model_dump(mode="json", exclude_none=True)}
+            return {"error": error.error.model_dump(mode="json", exclude_none=True)}
         except ValueError:
-            reply = {"error": {"code": INTERNAL_ERROR, "message": "the request is not valid"}}
-        await self._told({"jsonrpc": "2.0", "id": number, **reply}, {})
+            return {"error": {"code": INTERNAL_ERROR, "message": "the request is not valid"}}
 
 
 def _request(number: int | str, method: str, parameters: Mapping[str, Any] | None, waiting: _Waiting) -> dict[str, Any]:

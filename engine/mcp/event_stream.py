@@ -15,6 +15,8 @@ from engine.net.errors import ResponseTooLarge
 __all__ = ("Event", "EventStream")
 
 _BOM: Final = b"\xef\xbb\xbf"
+_LINE: Final = 16
+"""Bytes that a line counts besides its text: empty ones would be kept without end."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -41,8 +43,10 @@ class EventStream:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         self._pieces = aiter(response.stream)
         self._largest = largest
-        self._rest = b""
+        self._line_so_far: list[bytes] = []
+        self._line_size = 0
         self._begun = False
+        self._after_return = False
         self._ready: deque[Event] = deque()
         self._name = ""
         self._data: list[bytes] = []
@@ -73,14 +77,24 @@ class EventStream:
         if not self._begun:
             self._begun = True
             piece = piece.removeprefix(_BOM)
-        # A carriage return at the end may be the first half of a line end.
-        text = self._rest + piece
-        held = b"\r" if text.endswith(b"\r") else b""
-        lines = text.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        self._rest = lines.pop() + held
-        for line in lines:
+        if self._after_return and piece:
+            # The other half of a line end.
+            piece = piece.removeprefix(b"\n")
+            self._after_return = False
+        self._after_return = self._after_return or piece.endswith(b"\r")
+        first, *others = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._hold(first)
+        for each in others:
+            # Joined only here: a line that comes in many pieces is not copied for each of them.
+            line, self._line_so_far, self._line_size = b"".join(self._line_so_far), [], 0
             self._line(line)
-        self._limit(len(self._rest))
+            self._hold(each)
+
+    def _hold(self, part: bytes) -> None:
+        if part:
+            self._line_so_far.append(part)
+            self._line_size += len(part)
+            self._limit(self._line_size)
 
     def _line(self, line: bytes) -> None:
         if not line:
@@ -91,7 +105,7 @@ class EventStream:
         match field:
             case b"data":
                 self._data.append(value)
-                self._size += len(value)
+                self._size += len(value) + _LINE
                 self._limit(0)
             case b"event":
                 self._name = value.decode(errors="replace")

@@ -176,7 +176,8 @@ class StreamableHttp:
                 failures = 0
             except Exception:  # no server needs to have such a stream, and no call depends on it
                 failures += 1
-            await anyio.sleep(mark.retry)
+            # A server that says 0 must not keep this one busy.
+            await anyio.sleep(max(mark.retry, _RETRY))
 
     async def _heard(self, response: httpx2.Response, mark: _Mark) -> None:
         assert self._deliver is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -19,10 +20,12 @@ from engine.mcp.server import Server
 from engine.mcp.session import Session
 from engine.net import AllowList, NetPolicy, ResponseTooLarge
 from engine.services import Services
+from events import Executed
 from tests.engine.mcp.contexts import tool_context
 from tests.engine.mcp.scripted_server import scripted_server
-from tests.engine.mcp.serving import LOCAL
+from tests.engine.mcp.serving import LOCAL, U, mcp_engine, mcp_row
 from tests.engine.mcp.test_listing import tool_for
+from tests.engine.staging import call, outcome_of
 from tests.engine.web_server import Page, WebServer, web_server
 
 pytestmark = pytest.mark.anyio
@@ -64,10 +67,34 @@ async def test_events_are_the_same_wherever_the_stream_is_cut(size: int) -> None
 
 
 async def test_an_event_that_is_too_large_is_none_whether_it_ends_or_not() -> None:
-    for body in (b"data: " + b"x" * 2000 + b"\n\n", b"data: x\n" * 2000, b"y" * 2000):
+    for body in (b"data: " + b"x" * 2000 + b"\n\n", b"data: x\n" * 2000, b"data\n" * 2000, b"y" * 2000):
         async with EventStream(httpx2.Response(200, stream=Pieces(body, 100)), 1000) as events:
             with pytest.raises(ResponseTooLarge):
                 await anext(events)
+
+
+async def test_a_long_line_costs_no_more_in_small_pieces() -> None:
+    pieces = Pieces(b"data: " + b"x" * (8 << 20) + b"\n\n", 1000)
+    began = time.process_time()
+    async with EventStream(httpx2.Response(200, stream=pieces), 16 << 20) as events:
+        assert len((await anext(events)).data) == 8 << 20
+    assert time.process_time() - began < 5, "joined anew for each piece it takes a minute"
+
+
+async def test_a_server_that_asks_without_end_is_answered_so_many_times_at_once() -> None:
+    with scripted_server() as server:
+        server.notices = [{"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"} for number in range(500)]
+        async with mcp_engine(mcp_row(server.url)) as engine:
+            prepared = await engine.prepare_tools_for_llm(U)
+            (name,) = [name for name, (tool_id, _) in prepared.names.items() if tool_id == "t1"]
+            ended = await outcome_of(engine, call({"bay": 1}, name=name), U)
+            assert isinstance(ended, Executed)
+
+            def answers() -> int:
+                return sum(str(each.number).startswith("p") for each in server.asked)
+
+            assert await anyio.to_thread.run_sync(server.until, lambda: answers() >= 64)
+        assert answers() == 64
 
 
 def answered(result: dict[str, Any], **more: Any) -> Callable[[Any], bytes]:
