@@ -46,7 +46,7 @@ class CoinGecko(msgspec.Struct, frozen=True):
         """Return the prices that there are. :raises ServiceError: if it does not answer, or refuses"""
         if wanted.at is not None:
             raise ServiceError("CoinGecko is not asked for prices of the past.")
-        content = await exchange.json(self.requests(wanted)[0])
+        content = await exchange.json(self.requests(wanted)[0], _reason)
         if not isinstance(content, dict):
             raise ServiceError("CoinGecko responded with something that is no object.", 200)
         quotes = []
@@ -59,3 +59,7 @@ class CoinGecko(msgspec.Struct, frozen=True):
                     Quote(symbol=symbol, currency=currency, price=price, change_24h_percent=change, updated=updated)
                 )
         return quotes
+
+
+def _reason(content: Any) -> Any:
+    return content["error"] if "error" in content else content["status"]["error_message"]

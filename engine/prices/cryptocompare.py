@@ -47,7 +47,7 @@ class CryptoCompare(msgspec.Struct, frozen=True):
         """Return the prices that there are. :raises ServiceError: if it does not answer, or refuses"""
         found: list[Quote] = []
         for request in self.requests(wanted):
-            content = _checked(await exchange.json(request))
+            content = _checked(await exchange.json(request, lambda content: content["Message"]))
             found += _spot(content, wanted) if wanted.at is None else _past(content, wanted)
         return found
 

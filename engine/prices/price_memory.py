@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
+from copy import deepcopy
 from typing import Any, Final
 
 from cachetools import TTLCache
@@ -26,11 +27,12 @@ class PriceMemory:
 
     def known(self, key: Hashable) -> dict[str, Any] | None:
         """Return what is remembered; None: nothing."""
-        return self._results.get(key)
+        # Whoever is given a result may change it.
+        return deepcopy(self._results.get(key))
 
     def remember(self, key: Hashable, result: dict[str, Any]) -> None:
         """Keep a result."""
-        self._results[key] = result
+        self._results[key] = deepcopy(result)
 
 
 def price_memory(_: Services) -> PriceMemory:

@@ -30,6 +30,10 @@ _SHARE: Final = 0.95
 """Of the time a call has, what its requests may take: the rest is for its result."""
 
 
+def _unread(_: Any) -> None:
+    """Find nothing: the text of an error is shown as it is."""
+
+
 class Exchange:
     """Sends the requests of one call, within its time. What comes back is without the row's secrets."""
 
@@ -82,15 +86,16 @@ class Exchange:
         except NetError as error:
             raise ServiceError(self._masker.text(f"{self._service} cannot be reached or read: {error}.")) from None
 
-    async def json(self, request: RemoteRequest, *, statuses: frozenset[int] = RETRIED) -> Any:
+    async def json(self, request: RemoteRequest, reason: Callable[[Any], Any] = _unread) -> Any:
         """Send a request and return the JSON of its reply.
 
+        :param reason: finds what an error's JSON says is wrong; what is no text, or fails, is none
         :raises ServiceError: if there is none, or the status is not one of success
         """
-        reply = await self.reply(request, statuses=statuses)
-        if not 200 <= reply.status < 300:
-            raise self.refusal(reply)
+        reply = await self.reply(request)
         content = self.content(reply)
+        if not 200 <= reply.status < 300:
+            raise self.refusal(reply, _said(reason, content))
         if content is None:
             raise ServiceError(f"{self._service} responded with something that is no JSON.", reply.status)
         return content
@@ -118,6 +123,15 @@ class Exchange:
             reason = _line(self._masker.text(said if said is not None else reply.body.decode("utf-8", "replace")))
         text = f"{self._service} responded with HTTP status {reply.status}"
         return ServiceError(f"{text}: {reason.rstrip('.')}.{later}" if reason else f"{text}.{later}", reply.status)
+
+
+def _said(reason: Callable[[Any], Any], content: Any) -> str | None:
+    try:
+        said = reason(content)
+    except (LookupError, TypeError, AttributeError):
+        # An error's form is not to be relied on: its text is shown as it is then.
+        return None
+    return said if isinstance(said, str) and said else None
 
 
 def _line(text: str) -> str:

@@ -34,7 +34,7 @@ class Given:
             raise self._wrong(name, "must be text")
         if longest is not None and len(value) > longest:
             raise self._wrong(name, f"has {len(value):,} characters; at most {longest:,} are taken")
-        return value
+        return _sendable(value)
 
     def whole(self, name: str, default: int, least: int, most: int) -> int:
         """Return a whole number, which may have come as text. :raises Refused: if it is none, or out of bounds"""
@@ -58,7 +58,7 @@ class Given:
         items = [] if value in (None, "") else value
         if not isinstance(items, list) or len(items) > most or not all(isinstance(item, str) for item in items):
             raise self._wrong(name, f"must be a list of at most {most} texts")
-        return tuple(items)
+        return tuple(map(_sendable, items))
 
     def flag(self, name: str) -> bool:
         """Return whether a flag is set. :raises Refused: if it is neither true nor false"""
@@ -69,6 +69,11 @@ class Given:
 
     def _wrong(self, name: str, reason: str) -> Refused:
         return Refused(f"The {self._what} {quoted(name)} {reason}.")
+
+
+def _sendable(text: str) -> str:
+    """Return a text without halves of characters, which no encoding has."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def masker_of(config: Mapping[str, Any], requirements: Mapping[str, Any]) -> Masker:

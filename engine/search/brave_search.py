@@ -47,7 +47,7 @@ class BraveSearch(msgspec.Struct, frozen=True, kw_only=True):
 
     async def found(self, query: SearchQuery, exchange: Exchange) -> list[SearchResult]:
         """Search; 429 and a server's failures are tried again within the call's time."""
-        return list(_results(query.kind, await exchange.json(self._request(query, self.token))))
+        return list(_results(query.kind, await exchange.json(self._request(query, self.token), _reason)))
 
     def preview(self, query: SearchQuery) -> str:
         """Return the request, its token masked."""
@@ -67,6 +67,10 @@ class BraveSearch(msgspec.Struct, frozen=True, kw_only=True):
             parameters |= {"text_decorations": "false", "result_filter": "web"}
         url = f"{self.address}/{_PATHS[query.kind]}"
         return RemoteRequest.get(url, parameters, {"X-Subscription-Token": token})
+
+
+def _reason(content: Any) -> Any:
+    return (content["error"] if "error" in content else content["errors"][0])["detail"]
 
 
 def _results(kind: SearchKind, content: Any) -> Iterator[SearchResult]:

@@ -6,6 +6,7 @@ one: what to request and how to read the response is theirs, the request itself 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -72,10 +73,28 @@ class _Client:
         return self._fetch(Wanted(method=method, url=url, query=texts[0] or {}, form=texts[1], headers=self._headers))
 
 
+class _Record:
+    """A result as the page has it: the library's own decodes addresses, which makes others of some."""
+
+
+def _records(fields: Mapping[str, str], text: str) -> list[Any]:
+    """Return the results of a JSON reply, with the names that the library gives their fields."""
+    records = []
+    for item in json.loads(text).get("results", []):
+        record = _Record()
+        vars(record).update({ours: item.get(theirs) for theirs, ours in fields.items()})
+        records.append(record)
+    return records
+
+
 class _Text(Duckduckgo):
     def __init__(self, fetch: Fetch) -> None:
         self.http_client = cast("Any", _Client(fetch, self.headers_update))
         self.results = []
+
+    @property
+    def result_type(self) -> type[Any]:
+        return _Record
 
     def build_payload(self, query: str, region: str, safesearch: str, *rest: Any, **more: Any) -> dict[str, Any]:
         # The library leaves it out: this page then searches moderately, whatever was asked for.
@@ -88,11 +107,17 @@ class _Images(DuckduckgoImages):
         self.http_client = cast("Any", _Client(fetch, self.headers_update))
         self.results = []
 
+    def extract_results(self, html_text: str) -> list[Any]:
+        return _records(self.elements_replace, html_text)
+
 
 class _News(DuckduckgoNews):
     def __init__(self, fetch: Fetch) -> None:
         self.http_client = cast("Any", _Client(fetch, self.headers_update))
         self.results = []
+
+    def extract_results(self, html_text: str) -> list[Any]:
+        return _records(self.elements_replace, html_text)
 
 
 _ENGINES: Final[dict[SearchKind, Callable[[Fetch], Any]]] = {"web": _Text, "image": _Images, "news": _News}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -137,7 +138,7 @@ def _result(kind: SearchKind, item: dict[str, Any]) -> SearchResult | None:
         title=_text(item, "title"),
         url=url,
         snippet=_text(item, "body"),
-        published=_text(item, "date") or None,
+        published=_moment(item.get("date")),
         source=(_text(item, "source") if kind == "news" else "") or host_of(url),
         image=(_text(item, "image") or None) if kind == "image" else None,
         thumbnail=(_text(item, "thumbnail") or None) if kind == "image" else None,
@@ -154,6 +155,13 @@ def _target(href: str) -> str:
     if (parts.hostname or "").endswith("duckduckgo.com") and parts.path.startswith("/l/"):
         return next(iter(parse_qs(parts.query).get("uddg", [])), "")
     return href
+
+
+def _moment(value: Any) -> str | None:
+    """Return when a news item is from: Unix seconds, or a text."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**11:
+        return datetime.fromtimestamp(value, UTC).isoformat()
+    return value if isinstance(value, str) and value else None
 
 
 def _text(item: dict[str, Any], name: str) -> str:

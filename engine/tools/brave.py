@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from engine.action_entry import action_definition, text_definition, whole_number_definition
-from engine.contract import Tool, ToolContext
+from engine.contract import Tool, ToolContext, ToolResult
 from events.errors import Refused
 
 __all__ = ("Brave",)
@@ -50,42 +50,54 @@ class Brave(Tool):
     async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Search; what Brave refuses is an error result, and that there is nothing is none."""
         # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
-        from engine.remote.exchange import Exchange, seconds_left
+        from engine.remote.exchange import seconds_left
         from engine.remote.given import masker_of
-        from engine.remote.service_error import ServiceError
-        from engine.search.searches import searches
-        from engine.search.tool_calls import failed, succeeded
+        from engine.search.attempts import Attempt, outcome
+        from engine.search.tool_calls import failed
 
-        masker = masker_of(self.config, self.get_config_requirements())
         try:
-            query, service = self._query(action_name, kwargs), self._service()
-            exchange = Exchange(self.scope.services, "Brave", masker, seconds_left(context, _SECONDS))
-            found = await self.scope.services.shared(searches).results(service, query, exchange)
-        except ServiceError as error:
-            if error.status is not None:
-                context.annotate("http.response.status_code", error.status)
-            return failed(error)
+            attempts = self._attempts(Attempt("brave", self._service(), self._query(action_name, kwargs)))
         except Refused as error:
             return failed(error)
-        return succeeded("brave", found)
+        masker = masker_of(self.config, self.get_config_requirements())
+        result = await outcome(self.scope.services, attempts, masker, seconds_left(context, _SECONDS))
+        if isinstance(result, ToolResult) and (status := result.data["status_code"]) is not None:
+            context.annotate("http.response.status_code", status)
+        return result
 
     def preview_request(self, action_name: str, arguments: dict[str, Any]) -> str:
         """Return the request that a call would send, its token masked. :raises Refused: if none would be sent"""
-        shown: str = self._service().preview(self._query(action_name, arguments))
+        from engine.remote.request import MASK
+
+        shown: str = self._service(MASK).preview(self._query(action_name, arguments))
         return shown
 
-    def _service(self) -> Any:
+    def _attempts(self, first: Any) -> list[Any]:
+        from engine.remote.request import service_address
+        from engine.search.attempts import with_duckduckgo
+
+        if self.config.get("fallback") is not True:
+            return [first]
+        return with_duckduckgo(
+            first,
+            service_address(self.config, "fallback_url", "https://duckduckgo.com"),
+            service_address(self.config, "fallback_html_url", "https://html.duckduckgo.com"),
+            first.service.safesearch,
+        )
+
+    def _service(self, token: str | None = None) -> Any:
+        from engine.api.headers import header_value
         from engine.remote.given import Given
         from engine.remote.request import service_address
         from engine.search.brave_search import BraveSearch
 
         config = Given(self.config, "setting")
-        if not config.has("token"):
+        if token is None and not config.has("token"):
             raise Refused("The tool has no token: its owner must set it.")
         address = service_address(self.config, "base_url", _ADDRESS)
         return BraveSearch(
             place=("brave", self.scope.owner, self.scope.tool_id, address),
-            token=config.text("token", longest=500),
+            token=token or header_value("X-Subscription-Token", config.text("token", longest=500)),
             address=address,
             safesearch=config.choice("safesearch", _LEVELS[0], *_LEVELS),
             per_second=config.whole("requests_per_second", 1, 1, 100),
@@ -146,6 +158,14 @@ class Brave(Tool):
                 "default": _ADDRESS,
                 "description": "The interface's address.",
             },
+            "fallback": {
+                "type": "boolean",
+                "required": False,
+                "default": False,
+                "description": "Whether DuckDuckGo is asked where Brave does not answer.",
+            },
+            "fallback_url": {"type": "string", "required": False, "description": "DuckDuckGo's address."},
+            "fallback_html_url": {"type": "string", "required": False, "description": "Its plain pages' address."},
         }
 
 

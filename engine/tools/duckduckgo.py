@@ -54,19 +54,17 @@ class DuckDuckGo(Tool):
         """Search; that there is nothing is no error."""
         # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
         from engine.api.masking import Masker
-        from engine.remote.exchange import Exchange, seconds_left
+        from engine.remote.exchange import seconds_left
         from engine.remote.given import Given
-        from engine.search.searches import searches
-        from engine.search.tool_calls import failed, succeeded
+        from engine.search.attempts import Attempt, outcome
+        from engine.search.tool_calls import failed
 
         try:
-            query, service = self._query(action_name, kwargs), self._service()
+            attempt = Attempt("duckduckgo", self._service(), self._query(action_name, kwargs))
             seconds = Given(self.config, "setting").whole("timeout", _SECONDS, 1, 300)
-            exchange = Exchange(self.scope.services, "DuckDuckGo", Masker({}), seconds_left(context, float(seconds)))
-            found = await self.scope.services.shared(searches).results(service, query, exchange)
         except Refused as error:
             return failed(error)
-        return succeeded("duckduckgo", found)
+        return await outcome(self.scope.services, [attempt], Masker({}), seconds_left(context, float(seconds)))
 
     def preview_request(self, action_name: str, arguments: dict[str, Any]) -> str:
         """Return the requests that a call would send. :raises Refused: if none would be sent"""

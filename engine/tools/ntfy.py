@@ -135,11 +135,11 @@ class Ntfy(Tool):
 def _message(given: Any) -> dict[str, Any]:
     """Return what the model says, as ntfy takes it. :raises Refused: if it takes it not"""
     message = given.text("message")
-    if (size := len(message.encode("utf-8", "replace"))) > _LARGEST:
+    if (size := len(message.encode())) > _LARGEST:
         raise Refused(f"The message has {size:,} bytes; at most {_LARGEST:,} are taken.")
-    body: dict[str, Any] = {"message": message.encode("utf-8", "replace").decode()}
+    body: dict[str, Any] = {"message": message}
     if given.has("title"):
-        body["title"] = given.text("title", longest=_TITLE).encode("utf-8", "replace").decode()
+        body["title"] = given.text("title", longest=_TITLE)
     if given.has("priority"):
         body["priority"] = given.whole("priority", 3, 1, 5)
     if tags := given.texts("tags", _TAGS):

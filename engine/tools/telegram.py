@@ -174,7 +174,7 @@ def _messages(given: Any) -> list[dict[str, Any]]:
     from engine.messaging.markdown import rendered
     from engine.messaging.parts import parted
 
-    text: str = given.text("text").encode("utf-8", "replace").decode()
+    text: str = given.text("text")
     spans: list[dict[str, Any]] = []
     if given.choice("parse_mode", "", "Markdown"):
         text, spans = rendered(text)
@@ -192,7 +192,7 @@ def _photo(given: Any) -> list[dict[str, Any]]:
     url = given.text("image_url", longest=2000).strip()
     if not _IMAGE.fullmatch(url):
         raise Refused('"image_url" must be an http(s) address on the public web, without user and password.')
-    caption = given.text("caption", "").encode("utf-8", "replace").decode()
+    caption = given.text("caption", "")
     if units(caption) > _CAPTION:
         raise Refused(f"The caption has {units(caption):,} UTF-16 units; at most {_CAPTION:,} are taken.")
     return [{"photo": url, **({"caption": caption} if caption.strip() else {})}]

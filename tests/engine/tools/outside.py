@@ -1,4 +1,4 @@
-"""Tools of outside services against a server of the test's own that answers as they do, alone and through the engine."""
+"""Tools of outside services at a server of the test's own that answers as they do, alone and through the engine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from engine import CallContext, Engine, Settings, ToolCall
+from engine import Engine, Settings
+from engine.config_check import without_secret_values
 from engine.contract import Scope, Tool, ToolResult
+from engine.credentials import MasterKeys, Vault
 from engine.net.allow_list import AllowList
 from engine.net.policy import NetPolicy
 from engine.rows import ToolRow
@@ -40,6 +42,18 @@ class CallOf:
         self.services = services
         self.noted: dict[str, Any] = {}
 
+    def of_user(self, user: str) -> CallOf:
+        """Return the same row's tool for another user, with the same services."""
+        scope = Scope(user_id=user, owner=user, tool_id=self.tool.scope.tool_id, services=self.services)
+        return CallOf(type(self.tool)(self.tool.config, scope), self.services)
+
+    def preview(self, action: str, **arguments: Any) -> str:
+        """Return what a call would send."""
+        tool: Any = self.tool
+        shown = tool.preview_request(action, arguments)
+        assert isinstance(shown, str)
+        return shown
+
     async def __call__(self, action: str, /, *, seconds: float = 20.0, run: str | None = None, **arguments: Any) -> Any:
         context = context_of(seconds)
         context.run_id = run
@@ -69,7 +83,11 @@ def error_of(result: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def through_engine(url: str, tool: type[Tool], **config: Any) -> AsyncIterator[Engine]:
-    """Open an engine whose one row is the tool's, on a policy that reaches the test's server."""
-    row = ToolRow(id="t1", name=tool.name, user_id="u", config=config)
-    async with Engine.open(url, rows=[row], tools=[tool], settings=Settings(net=LOCAL)) as engine:
+    """Open an engine whose one row is the tool's, its secrets sealed, on a policy that reaches the test's server."""
+    requirements = tool({}, Scope(user_id="u", owner="u", tool_id="t1")).get_config_requirements()
+    plain, secrets = without_secret_values(requirements, config, {})
+    keys = MasterKeys("k1", {"k1": b"1" * 32})
+    sealed = Vault(keys).seal(secrets, owner="u", row_id="t1") if secrets else None
+    row = ToolRow(id="t1", name=tool.name, user_id="u", config=plain, credentials=sealed)
+    async with Engine.open(url, rows=[row], tools=[tool], settings=Settings(net=LOCAL, master_keys=keys)) as engine:
         yield engine

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 import anyio
 import pytest
 
-from engine.search.searches import searches
 from engine.tools.brave import Brave
 from events.errors import Refused
 from tests.engine.api.raw_server import answer, raw_server
@@ -19,7 +19,7 @@ __all__ = ()
 
 pytestmark = pytest.mark.anyio
 TOKEN = "BSAzq7-7Hf2_secret"
-FAST = {"token": TOKEN, "requests_per_second": 100}
+FAST: dict[str, Any] = {"token": TOKEN, "requests_per_second": 100}
 
 
 async def test_results_come_in_one_form_each_page_once() -> None:
@@ -170,7 +170,7 @@ async def test_an_error_shows_what_the_service_says_bounded_and_without_the_toke
                 assert TOKEN not in repr(result)
                 assert error_of(result)["status_code"] == status
             server.answers = [answer(long, 401)]
-            assert "token *** " in error_of(await call("brave_web_search", query="again"))["message"]
+            assert "401: token ***" in error_of(await call("brave_web_search", query="again"))["message"]
         async with calling(Brave, base_url="http://127.0.0.1:1", **FAST) as call:
             message = error_of(await call("brave_web_search", query="x", seconds=0.2))["message"]
             assert message.startswith("Brave cannot be reached or read: ")
@@ -214,20 +214,13 @@ async def test_the_same_search_is_sent_once_and_others_keep_the_pace() -> None:
             began = anyio.current_time()
             async with anyio.create_task_group() as tasks:
                 for query in "bcd":
-                    tasks.start_soon(lambda query=query: call("brave_web_search", query=query))
+                    tasks.start_soon(partial(call, "brave_web_search", query=query))
             assert 0.55 < anyio.current_time() - began < 5
             assert len(server.received) == 4
             error = error_of(await call("brave_web_search", query="e", seconds=0.05))
             assert "waiting for their turn" in error["message"]
             # Another row has its own pace, and remembers for itself.
-            other = type(call)(
-                Brave(
-                    {**call.tool.config},
-                    type(call.tool.scope)(user_id="v", owner="v", tool_id="t2", services=call.services),
-                ),
-                call.services,
-            )
-            await other("brave_web_search", query="a", seconds=0.1)
+            await call.of_user("v")("brave_web_search", query="a", seconds=0.1)
             assert len(server.received) == 5
 
 
@@ -259,13 +252,33 @@ async def test_results_are_bounded_together() -> None:
 
 async def test_a_preview_shows_what_would_be_sent_and_no_token() -> None:
     async with calling(Brave, token=TOKEN) as call:
-        shown = call.tool.preview_request("brave_web_search", {"query": "a&b"})  # type: ignore[attr-defined]
+        shown = call.preview("brave_web_search", query="a&b")
         assert shown.startswith("GET /res/v1/web/search?q=a%26b&count=10&")
         assert "Host: api.search.brave.com\n" in shown
         assert "X-Subscription-Token: ***\n" in shown
         assert TOKEN not in shown
         with pytest.raises(Refused, match="Unknown action"):
-            call.tool.preview_request("burn", {})  # type: ignore[attr-defined]
+            call.preview("burn")
         assert "nothing shared" in repr(call.services)
-        assert TOKEN not in repr(call.tool._service())  # type: ignore[attr-defined]
-    assert "0 remembered" in repr(searches(call.services))
+
+
+async def test_duckduckgo_answers_where_brave_does_not_and_the_owner_wants_that() -> None:
+    with raw_server() as server, raw_server() as second:
+        config = {"base_url": server.origin, "fallback_url": second.origin, "fallback_html_url": second.origin, **FAST}
+        second.answers = [recorded("duckduckgo_web.html")]
+        server.answers = [answer(b"", 500)]
+        async with calling(Brave, **config) as call:
+            assert error_of(await call("brave_web_search", query="a"))["status_code"] == 500
+        async with calling(Brave, fallback=True, **config) as call:
+            found = await call("brave_web_search", query="a", count=20, freshness="pw", country="us")
+            assert found["provider"] == "duckduckgo"
+            assert [each["source"] for each in found["results"]] == ["anyio.example", "other.example"]
+            assert parse_qs(second.last.body.decode()) == {"q": ["a"], "l": ["wt-wt"], "df": ["w"]}
+            assert second.last.header("x-subscription-token") is None
+            server.answers = [answer(b"wrong", 422)]
+            assert error_of(await call("brave_web_search", query="b"))["status_code"] == 422
+        assert len(second.received) == 1
+        server.answers, second.answers = [answer(b"", 500)], [answer(b"", 500)]
+        async with calling(Brave, fallback=True, **config) as call:
+            message = error_of(await call("brave_web_search", query="c"))["message"]
+            assert message == "Brave responded with HTTP status 500. DuckDuckGo responded with HTTP status 500."
