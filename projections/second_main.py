@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import BinaryIO
 
 import anyio
@@ -27,7 +27,16 @@ def main() -> None:
     # What lives long is there by now, and pages of thousands of objects are no reason to look for cycles.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    _widen(sys.stdout.buffer)
     anyio.run(_serve, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def _widen(answers: BinaryIO) -> None:
+    # Linux's pipes hold 64 KB, less than a page of rows: with room for one, neither side waits for the other.
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(answers, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
 async def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
