@@ -177,8 +177,20 @@ class Toolsets:
         return await self._member(row)
 
     async def fresh(self, row: ToolRow) -> Member | None:
-        """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken."""
-        return await self._read(row)
+        """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken.
+
+        Where they are others than were known, the turns that follow are prepared from these.
+        """
+        member, key = await self._read(row), (row.id, row.version)
+        known = self._members.get(key)
+        if (
+            member is not None
+            and known is not None
+            and (known.member is None or known.member.actions != member.actions)
+        ):
+            self._members[key] = _Asked(member, monotonic())
+            self._known = {choice: toolset for choice, toolset in self._known.items() if toolset.member(row.id) is None}
+        return member
 
     def _chosen(self, context: CallContext, stored: StoredRows) -> Iterable[ToolRow]:
         if context.tool_ids is not None:

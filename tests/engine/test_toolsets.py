@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from engine import CallContext, Engine, Tool, ToolRow
-from events import Executed, Failed, Refused
+from events import Executed, Failed, Paused, Refused
 from tests.engine.staging import CONTEXT, call, outcome_of, staged_engine, tool_of
 
 __all__ = ()
@@ -164,6 +165,27 @@ async def test_metadata_may_come_later(sqlite_url: str) -> None:
 
     async with staged_engine(sqlite_url, Later) as engine:
         assert "later" in await names_of(engine)
+
+
+async def test_what_a_tool_is_seen_to_have_anew_is_what_later_turns_are_shown(sqlite_url: str) -> None:
+    said = {"description": "old"}
+
+    class Changing(Scheduler):
+        name = "changing"
+        default_on = False
+
+        def get_actions_metadata(self) -> list[dict[str, Any]]:
+            return [{"name": "move", "parameters": {}, "require_approval": True, **said}]
+
+    async with staged_engine(sqlite_url, Changing) as engine:
+        assert isinstance(await outcome_of(engine, call({}, name="move")), Paused)
+        await engine.decide("m:c1", approve=True, by="alice", user_id="u")
+        said["description"] = "new"
+        async with aclosing(engine.resume("m:c1", CONTEXT)) as events:
+            assert [type(event) async for event in events] == [Paused]
+        prepared = await engine.prepare_tools_for_llm(CONTEXT)
+        shown = [each["function"] for each in prepared.functions]
+        assert [each["description"] for each in shown if each["name"] == "move"] == ["new"]
 
 
 async def test_two_rows_of_one_id_are_refused_at_the_start(sqlite_url: str) -> None:
