@@ -163,6 +163,6 @@ wiki_links = Table(
     Column("wiki", Key(), primary_key=True),
     Column("path", Key(), primary_key=True),
     Column("target", Key(), primary_key=True),
-    Index("wiki_links_target", "tenant", "wiki", "target"),
+    Index("wiki_links_target", "tenant", "wiki", "target", "path"),
 )
 """Which page links to which path, whether there is a page or not."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from engine.contract import Tool, ToolContext, ToolResult
 from engine.text_editing import EditError
 from engine.wiki.actions import wiki_actions
-from engine.wiki.limits import LARGEST, LINKS, LONGEST_PATH, LONGEST_TITLE, MOVED
+from engine.wiki.limits import LARGEST, LINKS, LONGEST_PATH, LONGEST_TITLE, LONGEST_WIKI, MOVED
 
 __all__ = ("Wiki",)
 
@@ -20,6 +20,7 @@ class Wiki(Tool):
     description = "Read and write the pages of a wiki: versions with authors, links between pages, search."
     needs_row = True
     idempotent = True
+    serial = True
     timeout = 30.0
     limits: ClassVar[tuple[str, ...]] = (
         f"{LARGEST:,} bytes per page",
@@ -81,6 +82,13 @@ class Wiki(Tool):
                 "description": "Whether everyone who may use the row may change pages; else its owner and editors.",
             },
         }
+
+    def config_problems(self) -> list[str]:
+        """Return what is wrong with the configuration: a name that no wiki can have."""
+        name = self.config.get("wiki")
+        if not isinstance(name, str) or len(name.encode(errors="replace")) <= LONGEST_WIKI:
+            return []
+        return [f"'wiki' is longer than {LONGEST_WIKI} bytes"]
 
 
 def _failure(text: str) -> ToolResult:

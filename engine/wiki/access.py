@@ -19,7 +19,7 @@ from engine.text_editing import EditError
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
 from engine.wiki.limits import LONGEST_WIKI
 from events.errors import Refused
-from events.keys import require_storable, tenant_column
+from events.keys import MAX_KEY_LENGTH, require_storable, tenant_column
 from events.persistence import run_to_end
 
 __all__ = ("Change", "Place", "Wiki", "beginning")
@@ -92,7 +92,9 @@ class Wiki:
 
     def __init__(self, config: dict[str, Any], scope: Scope, context: ToolContext) -> None:
         name = config.get("wiki") or scope.tool_id
-        require_storable(name, "the wiki's name", LONGEST_WIKI)
+        if not isinstance(name, str):
+            raise Refused("the wiki's name must be a text; look at its row's configuration")
+        require_storable(name, "the wiki's name", LONGEST_WIKI if name != scope.tool_id else MAX_KEY_LENGTH)
         if scope.services.store is None:
             raise Refused("a wiki is kept in the journal's database; run its tool in an engine that has one")
         self.place = Place(tenant_column(scope.owner), name)

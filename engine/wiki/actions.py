@@ -26,7 +26,7 @@ _TEXT: Final[dict[str, Any]] = {"type": "string"}
 
 def wiki_actions() -> list[dict[str, Any]]:
     """Return the actions: those that only read, then those that write."""
-    return [*_reading(), *_looking_back(), *_writing(), *_editing(), *_arranging()]
+    return [*_reading(), *_finding(), *_looking_back(), *_writing(), *_editing(), *_arranging()]
 
 
 def _path(description: str = "The page's path, like /guide/setup.") -> dict[str, Any]:
@@ -71,6 +71,11 @@ def _reading() -> list[dict[str, Any]]:
                 "limit": _limit("pages to list", 100, LISTED),
             },
         ),
+    ]
+
+
+def _finding() -> list[dict[str, Any]]:
+    return [
         _reads(
             "wiki_search",
             "Find pages whose path, title or content has a piece of text. It is taken literally; the letters A to Z "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from sqlalchemy import Integer, Text, func, literal, or_, select, update
+from sqlalchemy import Integer, Text, and_, func, literal, or_, select, update
 from sqlalchemy.sql import ColumnElement
 
 from engine.text_editing import EditError
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
 from engine.wiki.access import Change, beginning
-from engine.wiki.limits import LONGEST_PATH, MENDED, MOVED
+from engine.wiki.limits import LINKS, LONGEST_PATH, MENDED, MOVED
 from engine.wiki.links import relinked
 from engine.wiki.pages import Draft, bury, find, not_found, note, require_free, rewrite
 from engine.wiki.paths import ROOT, WikiPath
@@ -22,6 +22,7 @@ __all__ = ("Move", "Moved", "move")
 _PAGE = wiki_pages.c
 _REVISION = wiki_revisions.c
 _LINK = wiki_links.c
+_LEADING = MOVED * LINKS
 _MENDED = "links follow "
 _ASIDE = ":"
 """Begins the paths of pages that are being moved: no page's own path does."""
@@ -51,7 +52,10 @@ class Move(msgspec.Struct, frozen=True):
 
     def leads(self, column: Any) -> ColumnElement[bool]:
         """Return the condition that a link leads to what is moved."""
-        return or_(column == self.old.path, self.has(column)) if self.is_directory else self.has(column)
+        if not self.is_directory:
+            return self.has(column)
+        # A range of its own, for an index; what it has besides, like /docs-old, does not count.
+        return and_(beginning(column, self.old.path), or_(column == self.old.path, self.has(column)))
 
     def to(self, column: Any, start: str = "") -> ColumnElement[str]:
         """Return where a path is moved to."""
@@ -167,12 +171,13 @@ def _mend(change: Change, this: Move) -> int:
 def _leading(change: Change, this: Move) -> list[str]:
     """Return the pages with links to what was moved."""
     connection, place = change.connection, change.place
-    leading = select(_LINK.path).distinct().where(*place.links, this.leads(_LINK.target))
-    paths = [path for (path,) in connection.execute(leading.order_by(_LINK.path).limit(MOVED + 1))]
+    leading = select(_LINK.path).where(*place.links, this.leads(_LINK.target))
+    # Not DISTINCT: for that, SQLite would rather read all links of the wiki.
+    paths = {path for (path,) in connection.execute(leading.limit(_LEADING + 1))}
     size = select(func.sum(func.length(_PAGE.content))).where(*place.pages, _PAGE.path.in_(leading.scalar_subquery()))
     if len(paths) > MOVED or int(connection.execute(size).scalar() or 0) > MENDED:
         raise EditError(
             f"Page links: more than {MOVED} pages, or pages of more than {MENDED} characters, link there. "
             "Set fix_links to false to leave them as they are."
         )
-    return paths
+    return sorted(paths)

@@ -169,4 +169,4 @@ def wiki(op: Operations) -> None:
         sa.Column("path", key(), primary_key=True),
         sa.Column("target", key(), primary_key=True),
     )
-    op.create_index("wiki_links_target", "wiki_links", ["tenant", "wiki", "target"])
+    op.create_index("wiki_links_target", "wiki_links", ["tenant", "wiki", "target", "path"])

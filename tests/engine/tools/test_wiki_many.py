@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -37,12 +38,12 @@ CALLS: dict[str, dict[str, Any]] = {
 def fill(connection: Any) -> None:
     """Write the pages of two wikis at once; through the tool it would take a minute."""
     now = datetime.now(UTC)
-    for wiki in ("w1", "w2"):
-        at = [{"tenant": "uada", "wiki": wiki, "path": f"/d{n % 100}/p{n}", "version": 1} for n in range(PAGES)]
-        said = [{"title": f"Page {n}", "content": f"body {n}\n" * 20} for n in range(PAGES)]
+    for wiki, count in (("w1", PAGES), ("w2", PAGES // 10)):
+        at = [{"tenant": "uada", "wiki": wiki, "path": f"/d{n % 100}/p{n}", "version": 1} for n in range(count)]
+        said = [{"title": f"Page {n}", "content": f"body {n}\n" * 20} for n in range(count)]
         when = {"created_at": now, "updated_at": now}
         connection.execute(insert(wiki_pages), [{**a, **s, **when} for a, s in zip(at, said, strict=True)])
-        by = [{"changed_at": now, "changed_by": "ada", "by_call": f"c{n}"} for n in range(PAGES)]
+        by = [{"changed_at": now, "changed_by": "ada", "by_call": f"c{n}"} for n in range(count)]
         connection.execute(insert(wiki_revisions), [{**a, **s, **b} for a, s, b in zip(at, said, by, strict=True)])
         links = [{**each, "target": f"/d{n % 90}/p{n % 900}"} for n, each in enumerate(at)]
         for link in links:
@@ -77,7 +78,9 @@ async def test_every_statement_goes_by_an_index(database_url: str) -> None:
     plans: list[tuple[str, str]] = []
     async with opened(database_url) as store:
         await store.transact(fill)
-        await store.transact(lambda connection: connection.execute(text("ANALYZE")))
+        if store.dialect == "postgresql":
+            # That server does it by itself; SQLite never does.
+            await store.transact(lambda connection: connection.execute(text("ANALYZE")))
         run = runner(store)
         with explained(plans):
             for action, arguments in CALLS.items():
@@ -85,4 +88,6 @@ async def test_every_statement_goes_by_an_index(database_url: str) -> None:
     assert len(plans) > 40
     scans = [each for each in plans if "SCAN wiki_" in each[1] or "Seq Scan on wiki_" in each[1]]
     assert scans == []
-    assert [each for each in plans if "SEARCH wiki_" in each[1] and "wiki=?" not in each[1]] == []
+    searches = [line for _, plan in plans for line in plan.split("\n") if "SEARCH wiki_" in line]
+    # Not all of a wiki either: by path, by target, by call.
+    assert [line for line in searches if not re.search(r"wiki=\? AND (path|target|by_call)[=>]", line)] == []
