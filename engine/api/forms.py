@@ -11,7 +11,7 @@ from engine.api.files import File
 from engine.api.headers import header_value
 from engine.api.media import JSON, MediaType
 from engine.api.operation import EncodingRule
-from engine.api.query import Pair, pairs_of, urlencoded
+from engine.api.query import Pair, own_pairs, pairs_of, urlencoded
 from engine.api.wording import json_text, text_of
 from engine.api.xml import xml_text
 from engine.refusals import quoted
@@ -43,9 +43,10 @@ def form_text(values: Mapping[str, Any], rules: Mapping[str, EncodingRule]) -> s
 
     :raises Refused: if a field cannot be written by its rule
     """
-    return urlencoded(
-        [pair for name, value in values.items() for pair in _pairs(name, value, rules.get(name, _NO_RULE))]
-    )
+    written: list[Pair] = []
+    for name, value in values.items():
+        written += own_pairs(name, _pairs(name, value, rules.get(name, _NO_RULE)), values)
+    return urlencoded(written)
 
 
 def _pairs(name: str, value: Any, rule: EncodingRule) -> Iterator[Pair]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -13,7 +13,7 @@ from engine.api.wording import items_of, json_text, text_of
 from engine.refusals import quoted
 from events.errors import Refused
 
-__all__ = ("Pair", "pairs_of", "query_text", "urlencoded")
+__all__ = ("Pair", "own_pairs", "pairs_of", "query_text", "urlencoded")
 
 _SEPARATORS: Final = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|"}
 _DEEPEST: Final = 20
@@ -56,6 +56,20 @@ def pairs_of(name: str, value: Any, style: Style | None = None, explode: bool | 
         flat = [part for key, text in items_of(value) for part in ((key, text) if isinstance(value, dict) else (text,))]
         if flat:
             yield Pair(name, tuple(flat), _SEPARATORS[style])
+
+
+def own_pairs(name: str, pairs: Iterable[Pair], others: Collection[str]) -> Written:
+    """Yield one argument's pairs; an object's keys become names of their own, but never those of other parameters.
+
+    So a model that fills an object cannot set what the owner has pinned, or what stands in the URL.
+
+    :param others: the names of all parameters
+    :raises Refused: if a key is one of them
+    """
+    for pair in pairs:
+        if pair.name != name and pair.name in others:
+            raise Refused(f"Parameter {quoted(name)} cannot hold {quoted(pair.name)}: that is another parameter.")
+        yield pair
 
 
 def as_json(name: str, value: Any) -> Pair:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 
@@ -13,7 +13,7 @@ from engine.api.headers import Header, header_name, header_value, written_header
 from engine.api.operation import Injection, Operation, Wire
 from engine.api.path import VARIABLE, filled_path, filled_query
 from engine.api.preview import Preview
-from engine.api.query import Pair, pairs_of, query_text
+from engine.api.query import Pair, own_pairs, pairs_of, query_text
 from engine.api.signing import masked, signed
 from engine.api.wording import json_text
 from engine.refusals import quoted
@@ -115,7 +115,7 @@ def _body(operation: Operation, values: Mapping[str, Any]) -> Body | None:
 def _sorted(
     operation: Operation, values: Mapping[str, Any], variables: Collection[str], secret: Collection[str]
 ) -> _Parts:
-    parts = _Parts()
+    parts, names = _Parts(), _parameter_names(operation, values)
     for argument, value in values.items():
         wire = operation.wire.query_params.get(argument) or Wire()
         name = wire.name or argument
@@ -128,8 +128,18 @@ def _sorted(
             parts.variables[name] = value if wire.content_type is None else json_text(value)
             parts.styles[name] = (wire.style, wire.explode or False)
         else:
-            (parts.pairs if place == "query" else parts.cookies).extend(_pairs(name, value, wire))
+            pairs = own_pairs(name, _pairs(name, value, wire), names)
+            (parts.pairs if place == "query" else parts.cookies).extend(pairs)
     return parts
+
+
+def _parameter_names(operation: Operation, values: Mapping[str, Any]) -> set[str]:
+    """Return what the parameters are called on the wire, those that stand in the URL too."""
+    wires = operation.wire.query_params
+    given = {(each and each.name) or argument for argument in values for each in (wires.get(argument),)}
+    named = {wire.name or argument for argument, wire in wires.items()}
+    fixed = {name for name, _ in parse_qsl(urlsplit(operation.url).query, keep_blank_values=True)}
+    return given | named | fixed
 
 
 def _pairs(name: str, value: Any, wire: Wire) -> Iterator[Pair]:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import mcp_types as types
 from pydantic import ValidationError
 
+from engine.api.masking import Masker
 from engine.contract import Scope
 from engine.mcp.auth import auth_for
 from engine.mcp.channel import NoAnswer
@@ -35,6 +36,7 @@ class Client:
     """What one row's tool has of its server.
 
     :ivar key: what its sessions are kept by
+    :ivar masker: takes out of what comes back what was sent to authenticate
     """
 
     def __init__(self, server: Server, config: dict[str, Any], scope: Scope) -> None:
@@ -42,6 +44,8 @@ class Client:
         self.key = key_of(server, scope)
         self.sessions = scope.services.shared(Sessions)
         self._authenticate = partial(auth_for, config, scope)
+        self._tokens: tuple[str, ...] = ()
+        self.masker = Masker(server.credentials)
 
     def __repr__(self) -> str:
         return f"<Client of {self.server!r}>"
@@ -85,16 +89,24 @@ class Client:
         for last in (False, True):
             async with self.sessions.session(self.key, self.server, self._authenticate) as session:
                 try:
-                    return await work(session)
+                    return await self._worked(work, session)
                 except NoAnswer as error:
                     over = is_over(error, self.server)
                     if over:
                         self.sessions.drop(self.key, session)
                     if last or not over:
-                        raise explained(error, self.server) from error
+                        raise explained(error, self.server, self.masker.text) from error
                 except Exception as error:  # whatever kept the session from opening: it is put into words
-                    raise explained(error, self.server) from error
+                    raise explained(error, self.server, self.masker.text) from error
         raise AssertionError
+
+    async def _worked(self, work: Callable[[Session], Awaitable[T]], session: Session) -> T:
+        try:
+            return await work(session)
+        finally:
+            if session.secrets != self._tokens:
+                self._tokens = session.secrets
+                self.masker = Masker({**self.server.credentials, "": list(self._tokens)})
 
 
 def answered(call: types.CallToolRequestParams, answers: InputRequest) -> types.CallToolRequestParams:

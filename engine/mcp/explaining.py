@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import httpx2
@@ -41,15 +42,18 @@ def is_over(error: NoAnswer, server: Server) -> bool:
     return error.cut and not exchange.sent
 
 
-def explained(error: Exception, server: Server) -> McpError:
-    """Return what is said of an error, or of the parts of a group."""
+def explained(error: Exception, server: Server, masked: Callable[[str], str]) -> McpError:
+    """Return what is said of an error, or of the parts of a group.
+
+    :param masked: takes secrets out of the server's own words
+    """
     opened = not isinstance(error, NotOpened)
     leaf = _leaf(error if opened else error.__cause__)
     match leaf:
         case McpError():
             return leaf
         case NoAnswer(exchange=exchange):
-            return _unanswered(leaf, exchange, server.address, opened=opened)
+            return _unanswered(leaf, exchange, server.address, masked, opened=opened)
         case NoStream(status=None) if leaf.__cause__ is not None:
             return _broken(leaf.__cause__, server.address, ran=False)
         case NoStream(status=None):
@@ -57,7 +61,7 @@ def explained(error: Exception, server: Server) -> McpError:
         case NoStream(status=int(status)):
             return _by_status(status, server.address) or _unusable(server.address, ran=False)
         case MCPError():
-            return RefusedByServer(leaf.code, f"the MCP server {server.address} refused: {leaf.message[:_LONGEST]}")
+            return _refused(leaf, server.address, masked)
         case NetError() | httpx2.HTTPError():
             return _broken(leaf, server.address, ran=opened)
         case JournalError():
@@ -76,7 +80,14 @@ def _unusable(address: str, *, ran: bool) -> McpError:
     return NotAnswered(f"the MCP server {address} does not speak the protocol as expected", ran=ran)
 
 
-def _unanswered(error: NoAnswer, exchange: Exchange, address: str, *, opened: bool) -> McpError:
+def _refused(error: MCPError, address: str, masked: Callable[[str], str]) -> McpError:
+    # Masked before it is cut: half a secret is not found any more.
+    return RefusedByServer(error.code, f"the MCP server {address} refused: {masked(error.message)[:_LONGEST]}")
+
+
+def _unanswered(
+    error: NoAnswer, exchange: Exchange, address: str, masked: Callable[[str], str], *, opened: bool
+) -> McpError:
     if exchange.error is not None:
         if isinstance(exchange.error, McpError):
             return exchange.error
@@ -86,7 +97,7 @@ def _unanswered(error: NoAnswer, exchange: Exchange, address: str, *, opened: bo
         return NotAnswered(f"the connection to the MCP server {address} broke off", ran=exchange.sent and opened)
     if status in (401, 403) or not error.said:
         return _by_status(status, address) or _unusable(address, ran=opened)
-    return RefusedByServer(error.code, f"the MCP server {address} refused: {error.message[:_LONGEST]}")
+    return _refused(error, address, masked)
 
 
 def _by_status(status: int, address: str) -> McpError | None:

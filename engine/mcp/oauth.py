@@ -5,8 +5,9 @@ Consent is given beforehand, by ``calljournal tools authorize`` (see ``oauth_flo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
@@ -20,6 +21,9 @@ from engine.mcp.token_store import Kept
 from events.errors import Refused, Unavailable
 
 __all__ = ("StoredAuth", "oauth_auth", "oauth_for", "place_of")
+
+_LATEST: Final = 8
+"""Tokens that are remembered as sent: a slow answer may speak of one that has been renewed since."""
 
 
 class StoredAuth(httpx2.Auth):
@@ -36,6 +40,12 @@ class StoredAuth(httpx2.Auth):
         self._grants = grants
         self.place = place
         self._known: Kept | None = None
+        self._sent = deque[str](maxlen=_LATEST)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The tokens that were sent, for whoever takes them out of what comes back."""
+        return tuple(self._sent)
 
     def __repr__(self) -> str:
         return f"<StoredAuth {shown(self.place.url)}>"
@@ -80,7 +90,10 @@ class StoredAuth(httpx2.Auth):
         if self._known is not None and self._known.grant.consent != kept.grant.consent:
             raise AuthorizedAnew(f"{shown(self.place.url)} was authorized anew; call it again")
         self._known = kept
-        return kept.grant.access_token
+        token = kept.grant.access_token
+        if token not in self._sent:
+            self._sent.append(token)
+        return token
 
 
 def oauth_auth(server_url: str, scope: Scope) -> StoredAuth:

@@ -11,7 +11,6 @@ import anyio.to_thread
 import msgspec
 from mcp_types import CallToolRequestParams
 
-from engine.api.masking import Masker
 from engine.contract import AskAgain, InputRequired, Scope, ToolContext, ToolResult
 from engine.mcp.blobs import Blobs
 from engine.mcp.calling import Client, answered
@@ -46,7 +45,6 @@ class ServerTools:
         self._scope = scope
         self._client = Client(self.server, config, scope)
         self._schemas = OutputSchemas()
-        self._masker = Masker(self.server.credentials)
         self._kept = {
             each["name"]: each for each in scope.actions_metadata or () if isinstance(each.get("definition"), str)
         }
@@ -64,7 +62,10 @@ class ServerTools:
             raise McpError(f"the MCP server {self.server.address} lists no tools within its timeout") from None
         self._client.sessions.tell(self._client.key, self._scope.tool_id, definitions)
         metadata = metadata_of(definitions.values(), self.server.approval, self.server.timeout)
-        return [*metadata, *surfaced_metadata(capabilities, definitions, self.server.timeout)]
+        surfaced = surfaced_metadata(capabilities, definitions, self.server.timeout)
+        # A server may say its client's token back: what it says of its tools is kept, and seen by all who use the row.
+        masked: list[dict[str, Any]] = self._client.masker.value([*metadata, *surfaced])
+        return masked
 
     async def compare(self, name: str) -> None:
         """Look whether a tool is what the row says it is; a server that does not tell now is found out by the call.
@@ -111,7 +112,7 @@ class ServerTools:
         except McpError as error:
             if isinstance(error, RefusedByServer):
                 context.annotate("rpc.response.status_code", str(error.code))
-            return ToolResult({"error": self._masker.text(_sentence(error))}, status="error")
+            return ToolResult({"error": self._client.masker.text(_sentence(error))}, status="error")
 
     async def _called(self, name: str, arguments: dict[str, Any], context: ToolContext, annotate: Annotate) -> Any:
         call = CallToolRequestParams(name=name, arguments=arguments)
@@ -135,7 +136,7 @@ class ServerTools:
         result = await self._client.result_of(surfaced.asked(arguments), annotate)
         kept = self._scope.services.shared(Blobs)
         made = surfaced.result(result, partial(kept.keep, self._scope.user_id))
-        return ToolResult(self._masker.value(made.data))
+        return ToolResult(self._client.masker.value(made.data))
 
     async def _result(self, name: str, result: Mapping[str, Any]) -> ToolResult:
         if size_of(result) > _IN_A_THREAD:
@@ -151,7 +152,7 @@ class ServerTools:
         blobs: list[tuple[str, bytes]] = []
         problem = partial(self._schemas.problem, name, self._output(name))
         made = tool_result(result, problem, lambda digest, content: blobs.append((digest, content)))
-        return ToolResult(self._masker.value(made.data), made.status), blobs
+        return ToolResult(self._client.masker.value(made.data), made.status), blobs
 
     def _output(self, name: str) -> dict[str, Any] | None:
         if name in self._kept:

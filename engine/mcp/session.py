@@ -66,6 +66,7 @@ class Session:
         self._failure: Exception | None = None
         self._mcp: ClientSession | None = None
         self._channel: Channel | None = None
+        self._auth: httpx2.Auth | None = None
         self._retired = False
         self._users = 0
         self._last_used = 0.0
@@ -82,6 +83,11 @@ class Session:
         """Whether a call may still begin in it."""
         lost = self._channel is not None and self._channel.closed
         return not (self._retired or self._closing.is_set() or self._gone.is_set() or lost)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What authenticates its requests and is no credential of the row: tokens."""
+        return tuple(getattr(self._auth, "secrets", ()))
 
     def close(self) -> None:
         """End the session; calls that run in it are cut off."""
@@ -119,7 +125,7 @@ class Session:
                 self._gone.set()
 
     async def _live(self) -> None:
-        auth = await self._authenticate()
+        auth = self._auth = await self._authenticate()
         with anyio.CancelScope() as whole:
             async with self._client(auth) as client:
                 transport = self._transport(client)

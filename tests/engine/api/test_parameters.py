@@ -179,6 +179,20 @@ async def test_case_api_09_headers_that_are_not_an_arguments_to_set() -> None:
         assert server.last.header("content-type") == "application/json"
 
 
+def test_an_object_sets_no_parameter_that_is_not_its_own() -> None:
+    group = {"properties": {"o": ANY, "account": {"filled_by_llm": False, "value": "7"}, "kind": ANY}}
+    action = {"url": "https://h.example/?site=1", "query_params": group}
+    assert built(action, {"o": {"color": "red", "o": 1}}).query == "site=1&color=red&o=1&account=7"
+    for key in ("account", "site"):
+        assert f'"o" cannot hold "{key}"' in refused(action, {"o": {key: "9"}})
+    renamed = {"kind": {"name": "type"}}
+    assert '"type"' in refused({**action, "wire": {"query_params": renamed}}, {"o": {"type": "9"}})
+    form = {"method": "POST", "body": group, "body_content_type": "application/x-www-form-urlencoded"}
+    spread = {**form, "body_encoding_rules": {"o": {"style": "form"}}}
+    assert built(spread, {"o": {"color": "red"}}).content == b"color=red&account=7"
+    assert '"account"' in refused(spread, {"o": {"account": "9"}})
+
+
 def test_what_an_operation_cannot_be() -> None:
     for change, said in (
         ({"method": "TRACE"}, "Unsupported HTTP method: TRACE"),

@@ -13,7 +13,7 @@ from engine.mcp.errors import InvalidServer
 from engine.mcp.server import Server
 from engine.tools.mcp_tool import MCPTool
 from events import Executed, Failed
-from tests.engine.mcp.scripted_server import Asked, Status, scripted_server
+from tests.engine.mcp.scripted_server import LOOK, Asked, Status, scripted_server
 from tests.engine.mcp.serving import U, mcp_engine, mcp_row
 from tests.engine.staging import call, outcome_of
 from tests.engine.web_server import raw, redirect, web_server
@@ -106,7 +106,9 @@ async def test_credentials_go_with_every_request_and_nowhere_else(
     caplog.set_level(logging.DEBUG)
     with scripted_server() as server:
         server.answers["call look"] = echo
+        server.answers["tools/list"] = lambda asked: {"tools": [{**LOOK, "description": asked.headers[header]}]}
         async with mcp_engine(mcp_row(server.url, **config)) as engine:
+            prepared = await engine.prepare_tools_for_llm(U)
             echoed = await outcome_of(engine, call({"bay": 1}, name="look"), U)
             assert isinstance(echoed, Executed)
             assert echoed.result["error"].startswith("no: ")
@@ -117,7 +119,7 @@ async def test_credentials_go_with_every_request_and_nowhere_else(
             rows = [await engine.attempt(f"m:c{number}", user_id="u") for number in (1, 2)]
             told = await engine.tool_results("m", user_id="u")
     packed = base64.b64encode(f"user:{CANARY}".encode()).decode()
-    for text in map(str, (echoed, refused, stored, rows, told, caplog.text)):
+    for text in map(str, (prepared.functions, echoed, refused, stored, rows, told, caplog.text)):
         assert CANARY not in text
         assert packed not in text
 

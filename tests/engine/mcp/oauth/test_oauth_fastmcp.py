@@ -40,7 +40,7 @@ def _protected() -> Iterator[tuple[InMemoryOAuthProvider, str]]:
     def whoami() -> str:
         """Say which client calls."""
         token = get_access_token()
-        return token.client_id if token else "nobody"
+        return f"{token.client_id} with {token.token}" if token else "nobody"
 
     config = uvicorn.Config(server.http_app(path="/mcp"), log_level="critical", timeout_graceful_shutdown=1)
     running = uvicorn.Server(config)
