@@ -25,6 +25,7 @@ from events.persistence import run_to_end
 __all__ = ("Change", "Place", "Wiki", "beginning")
 
 T = TypeVar("T")
+_LOCKS = 0x434A5749
 _PATIENCE = "10s"
 
 
@@ -54,10 +55,13 @@ class Place(msgspec.Struct, frozen=True):
         return self.of(wiki_links)
 
     @property
-    def lock(self) -> int:
-        """A number for Postgres' advisory locks; two wikis that share one wait for each other, no more."""
-        name = f"calljournal wiki\0{self.tenant}\0{self.name}".encode()
-        return int.from_bytes(blake2b(name, digest_size=8).digest(), signed=True)
+    def lock(self) -> tuple[int, int]:
+        """Two numbers for Postgres' advisory locks; two wikis that share them wait for each other, no more.
+
+        The log's own locks are of one number, so no wiki's is taken for one of them.
+        """
+        name = f"{self.tenant}\0{self.name}".encode()
+        return _LOCKS, int.from_bytes(blake2b(name, digest_size=4).digest(), signed=True)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -171,4 +175,4 @@ def _hold(connection: Connection, place: Place) -> None:
     """Wait until no other change of this wiki is under way. SQLite has one writer at a time as it is."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.set_config("lock_timeout", _PATIENCE, True)))
-        connection.execute(select(func.pg_advisory_xact_lock(place.lock)))
+        connection.execute(select(func.pg_advisory_xact_lock(*place.lock)))
