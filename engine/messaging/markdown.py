@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from engine.messaging.parts import Entity
 from events.errors import Refused
 
 __all__ = ("rendered",)
 
 
-def rendered(text: str) -> tuple[str, list[dict[str, Any]]]:
+def rendered(text: str) -> tuple[str, list[Entity]]:
     """Return a text without its marks, and the spans that they marked; there is nothing left to escape.
 
     :raises Refused: if the library that reads Markdown is not installed

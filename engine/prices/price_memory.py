@@ -25,7 +25,7 @@ class PriceMemory:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._results: TTLCache[Hashable, dict[str, Any]] = TTLCache(_ANSWERS, REMEMBERED, clock)
 
-    def known(self, key: Hashable) -> dict[str, Any] | None:
+    def result_of(self, key: Hashable) -> dict[str, Any] | None:
         """Return what is remembered; None: nothing."""
         # Whoever is given a result may change it.
         return deepcopy(self._results.get(key))

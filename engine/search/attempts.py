@@ -14,10 +14,10 @@ from engine.remote.service_error import ServiceError
 from engine.search.query import SearchQuery
 from engine.search.searches import searches
 from engine.search.service import SearchService
-from engine.search.tool_calls import failed, succeeded
+from engine.search.tool_calls import failed, results_as_content
 from engine.services import Services
 
-__all__ = ("Attempt", "outcome", "with_duckduckgo")
+__all__ = ("Attempt", "search_result", "with_duckduckgo")
 
 _SHARE: Final = 0.6
 """Of the time there is, what a service may take that another comes after."""
@@ -36,7 +36,7 @@ class Attempt(msgspec.Struct, frozen=True):
     query: SearchQuery
 
 
-async def outcome(
+async def search_result(
     services: Services, attempts: Sequence[Attempt], masker: Masker, seconds: float
 ) -> dict[str, Any] | ToolResult:
     """Return the first attempt's results, as a call's result; the next is made where another may do better."""
@@ -52,7 +52,7 @@ async def outcome(
                 break
             seconds -= share
         else:
-            return succeeded(attempt.provider, found)
+            return results_as_content(attempt.provider, found)
     return failed(ServiceError(" ".join(map(str, errors)), errors[0].status))
 
 

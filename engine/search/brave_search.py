@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ LONGEST: Final = 400
 WORDS: Final = 50
 """Words of a query."""
 
-MOST: Final[dict[SearchKind, int]] = {"web": 20, "image": 100, "news": 50}
+MOST: Final[Mapping[SearchKind, int]] = MappingProxyType({"web": 20, "image": 100, "news": 50})
 """Results of one search."""
 
 _PATHS: Final[dict[SearchKind, str]] = {"web": "web/search", "image": "images/search", "news": "news/search"}

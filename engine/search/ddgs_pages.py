@@ -19,7 +19,7 @@ from lxml.etree import LxmlError
 
 from engine.search.query import SearchKind
 
-__all__ = ("Fetch", "Page", "Unreadable", "Wanted", "read_pages")
+__all__ = ("Fetch", "Page", "Unreadable", "Wanted", "results_content")
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class _News(DuckduckgoNews):
 _ENGINES: Final[dict[SearchKind, Callable[[Fetch], Any]]] = {"web": _Text, "image": _Images, "news": _News}
 
 
-def read_pages(
+def results_content(
     kind: SearchKind, fetch: Fetch, *, text: str, region: str, safesearch: str, since: str | None, page: int
 ) -> list[dict[str, Any]]:
     """Search, and return the results as the library has them; it blocks as long as ``fetch`` does.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -14,7 +15,7 @@ from engine.readable import decoded
 from engine.remote.exchange import Exchange
 from engine.remote.request import RemoteRequest
 from engine.remote.service_error import ServiceError
-from engine.search.ddgs_pages import Page, Unreadable, Wanted, read_pages
+from engine.search.ddgs_pages import Page, Unreadable, Wanted, results_content
 from engine.search.query import SearchKind, SearchQuery
 from engine.search.result import SearchResult, host_of
 
@@ -23,7 +24,7 @@ __all__ = ("LONGEST", "MOST", "DuckDuckGoSearch")
 LONGEST: Final = 500
 """Characters of a query."""
 
-MOST: Final[dict[SearchKind, int]] = {"web": 20, "image": 50, "news": 20}
+MOST: Final[Mapping[SearchKind, int]] = MappingProxyType({"web": 20, "image": 50, "news": 20})
 """Results of one search."""
 
 _HOSTS: Final = ("duckduckgo.com", "html.duckduckgo.com")
@@ -87,7 +88,7 @@ class DuckDuckGoSearch(msgspec.Struct, frozen=True, kw_only=True):
 
     def _read(self, query: SearchQuery, fetch: Any) -> list[dict[str, Any]]:
         options = dict(query.options)
-        return read_pages(
+        return results_content(
             query.kind,
             fetch,
             text=query.operators(LONGEST),

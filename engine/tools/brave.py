@@ -52,7 +52,7 @@ class Brave(Tool):
         # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
         from engine.remote.exchange import seconds_left
         from engine.remote.given import masker_of
-        from engine.search.attempts import Attempt, outcome
+        from engine.search.attempts import Attempt, search_result
         from engine.search.tool_calls import failed
 
         try:
@@ -60,7 +60,7 @@ class Brave(Tool):
         except Refused as error:
             return failed(error)
         masker = masker_of(self.config, self.get_config_requirements())
-        result = await outcome(self.scope.services, attempts, masker, seconds_left(context, _SECONDS))
+        result = await search_result(self.scope.services, attempts, masker, seconds_left(context, _SECONDS))
         if isinstance(result, ToolResult) and (status := result.data["status_code"]) is not None:
             context.annotate("http.response.status_code", status)
         return result

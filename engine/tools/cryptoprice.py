@@ -53,7 +53,7 @@ class CryptoPrice(Tool):
             return ToolResult({"status_code": None, "message": str(error)}, status="error")
         memory = self.scope.services.shared(price_memory)
         key = (self.scope.owner, self.scope.tool_id, tuple(service.address for service in services), wanted)
-        if (known := memory.known(key)) is not None:
+        if (known := memory.result_of(key)) is not None:
             return known
         result = await self._asked(services, wanted, seconds_left(context, _SECONDS))
         if isinstance(result, dict):

@@ -56,7 +56,7 @@ class DuckDuckGo(Tool):
         from engine.api.masking import Masker
         from engine.remote.exchange import seconds_left
         from engine.remote.given import Given
-        from engine.search.attempts import Attempt, outcome
+        from engine.search.attempts import Attempt, search_result
         from engine.search.tool_calls import failed
 
         try:
@@ -64,7 +64,7 @@ class DuckDuckGo(Tool):
             seconds = Given(self.config, "setting").whole("timeout", _SECONDS, 1, 300)
         except Refused as error:
             return failed(error)
-        return await outcome(self.scope.services, [attempt], Masker({}), seconds_left(context, float(seconds)))
+        return await search_result(self.scope.services, [attempt], Masker({}), seconds_left(context, float(seconds)))
 
     def preview_request(self, action_name: str, arguments: dict[str, Any]) -> str:
         """Return the requests that a call would send. :raises Refused: if none would be sent"""

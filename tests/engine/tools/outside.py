@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from engine import Engine, Settings
 from engine.config_check import without_secret_values
 from engine.contract import Scope, Tool, ToolResult
@@ -16,9 +18,9 @@ from engine.net.policy import NetPolicy
 from engine.rows import ToolRow
 from engine.services import Services
 from tests.engine.api.calls import context_of
-from tests.engine.api.raw_server import answer
+from tests.engine.api.raw_server import RawServer, answer
 
-__all__ = ("LOCAL", "CallOf", "calling", "error_of", "recorded", "recorded_bytes", "through_engine")
+__all__ = ("LOCAL", "CallOf", "asked_more_than", "calling", "error_of", "recorded", "recorded_bytes", "through_engine")
 
 LOCAL = NetPolicy(allow=AllowList(("127.0.0.1",)))
 
@@ -71,6 +73,13 @@ async def calling(
         yield CallOf(tool(config, Scope(user_id="u", owner="u", tool_id=tool_id, services=services)), services)
     finally:
         await services.aclose()
+
+
+async def asked_more_than(server: RawServer, times: int) -> None:
+    """Wait until a server has been asked more often."""
+    with anyio.fail_after(10):
+        while len(server.received) <= times:
+            await anyio.sleep(0.005)
 
 
 def error_of(result: Any) -> dict[str, Any]:

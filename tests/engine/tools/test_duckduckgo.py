@@ -49,10 +49,11 @@ async def test_the_library_reads_the_pages_that_the_engine_requests() -> None:
             assert parse_qs(sent.body.decode()) == {"q": ["any io&kl=de-de"], "l": ["us-en"], "df": ["w"]}
             assert sent.header("user-agent") == "calljournal/0.1"
 
-            server.answers, server.received = (
-                [recorded("duckduckgo_token.html"), recorded("duckduckgo_images.json")],
-                [],
-            )
+
+async def test_images_and_news_come_with_a_token_that_a_page_hands_out() -> None:
+    with raw_server() as server:
+        async with calling(DuckDuckGo, **at(server)) as call:
+            server.answers = [recorded("duckduckgo_token.html"), recorded("duckduckgo_images.json")]
             images = await call("ddg_image_search", query="harbour", max_results=50)
             assert images["results"] == [
                 {

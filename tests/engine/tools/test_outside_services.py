@@ -23,7 +23,7 @@ from events import Executed, Failed
 from tests.engine.api.raw_server import raw_server
 from tests.engine.staging import outcome_of, proved, row_of, stream_of
 from tests.engine.station import Station
-from tests.engine.tools.outside import recorded, through_engine
+from tests.engine.tools.outside import asked_more_than, recorded, through_engine
 
 __all__ = ()
 
@@ -99,8 +99,8 @@ async def test_a_call_through_the_engine(
             await proved(engine)
     traces = station.all_of_it()
     assert tool.name in traces
-    for place in (traces, caplog.text, repr([record.args for record in caplog.records])):
-        assert SECRET not in place
+    for text in (traces, caplog.text, repr([record.args for record in caplog.records])):
+        assert SECRET not in text
 
 
 def _other(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -118,8 +118,7 @@ async def test_a_cancelled_call_is_journalled_and_its_request_dropped(sqlite_url
                     async with anyio.create_task_group() as tasks:
                         call = ToolCall(id=f"c{place}", name=action, arguments=arguments)
                         tasks.start_soon(outcome_of, engine, call)
-                        while len(server.received) == before:
-                            await anyio.sleep(0.005)
+                        await asked_more_than(server, before)
                         tasks.cancel_scope.cancel()
                 assert (await row_of(engine, f"m:c{place}")).status == "failed"
 
