@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from engine.contract import ToolResult
+from engine.prices.price_memory import REMEMBERED, PriceMemory
 from engine.tools.cryptoprice import CryptoPrice
 from tests.engine.api.raw_server import RawServer, answer, raw_server
 from tests.engine.tools.outside import calling, error_of, recorded
@@ -177,3 +178,16 @@ async def test_prices_of_the_past_come_from_the_first_service() -> None:
             error = error_of(await call("cryptoprice_get", symbol="BTC", currency="USD", at="2021-01-01T12:00Z"))
             assert error["message"].startswith("Failed to retrieve price. CryptoCompare responded with HTTP status 500")
         assert second.received == []
+
+
+def test_a_price_is_forgotten_after_half_a_minute_and_is_nobodys_to_change() -> None:
+    moments = [1000.0]
+    memory = PriceMemory(lambda: moments[-1])
+    memory.remember("k", {"prices": [1]})
+    known = memory.result_of("k")
+    assert known == {"prices": [1]}
+    known["prices"].append(2)
+    moments.append(1000.0 + REMEMBERED - 1)
+    assert memory.result_of("k") == {"prices": [1]}
+    moments.append(1000.0 + REMEMBERED)
+    assert memory.result_of("k") is None
