@@ -8,9 +8,11 @@ rows (quotas, numbers, a name that must be free) hold on SQLite and Postgres ali
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from random import random
 from typing import Any, Final, Generic, TypeVar
 from uuid import uuid4
 
+import anyio
 import msgspec
 from sqlalchemy import BigInteger, Integer, exists, insert, literal, select, update
 from sqlalchemy.sql import ColumnElement
@@ -25,6 +27,8 @@ __all__ = ("Planned", "Sums", "change", "sums_of")
 T = TypeVar("T")
 
 _TRIES: Final = 64
+_SHORTEST_WAIT: Final = 0.002
+_LONGEST_WAIT: Final = 0.2
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -77,7 +81,10 @@ async def change(store: ToolStore, plan: Plan[T]) -> T:
     :raises Unavailable: if others are faster every time
     :raises LogUnavailable: if the database cannot be read or written
     """
-    for _ in range(_TRIES):
+    for again in range(_TRIES):
+        if again:
+            # Rivals that come back at once meet again; no two wait equally long.
+            await anyio.sleep(random() * min(_LONGEST_WAIT, _SHORTEST_WAIT * 2**again))  # noqa: S311
         before = await sums_of(store)
         mine = uuid4().hex
         holds = exists().where(*_here(store), tool_ledgers.c.token == mine)

@@ -193,7 +193,7 @@ async def test_a_tool_that_cannot_say_its_actions_is_a_failure_without_secrets()
 
 def test_default_tools_have_rows_with_the_same_ids_everywhere() -> None:
     rows = {each.name: each for each in default_rows(ToolManager())}
-    assert set(rows) == {"read_webpage"}
+    assert set(rows) == {"memory", "read_webpage"}
     assert rows["read_webpage"].id == "81f7689e-477f-5023-a281-528b4071c638"
     assert rows["read_webpage"].id == default_id("read_webpage")
     assert rows["read_webpage"].synthesised
@@ -242,4 +242,4 @@ def test_internal_tools_are_no_defaults() -> None:
         default_on = True
         internal = True
 
-    assert [each.name for each in default_rows(ToolManager(extra=(Hidden,)))] == ["read_webpage"]
+    assert [each.name for each in default_rows(ToolManager(extra=(Hidden,)))] == ["memory", "read_webpage"]

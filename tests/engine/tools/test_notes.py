@@ -23,8 +23,8 @@ def runner(store: Any, user: str = "ada", tool_id: str = "t1") -> Run:
     return kept(Notes, store, user, tool_id)
 
 
-async def test_a_note_is_written_read_and_deleted(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_a_note_is_written_read_and_deleted(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         assert failure(await run("note_view")) == "No note found."
         assert await run("note_overwrite", text="  milk\neggs  ") == "Note saved."
@@ -37,11 +37,11 @@ async def test_a_note_is_written_read_and_deleted(database_url: str) -> None:
         assert failure(await run("note_view")) == "No note found."
 
 
-async def test_a_note_outlives_the_engine_and_belongs_to_one_user_and_row(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_a_note_outlives_the_engine_and_belongs_to_one_user_and_row(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         await runner(store)("note_overwrite", text="ada's")
         await runner(store, tool_id="t2")("note_overwrite", text="ada's second")
-    async with opened(database_url) as store:
+    async with opened(journal_url) as store:
         assert await runner(store)("note_view") == "ada's"
         assert await runner(store, tool_id="t2")("note_view") == "ada's second"
         assert failure(await runner(store, "bob")("note_view")) == "No note found."
@@ -60,8 +60,8 @@ async def test_a_note_outlives_the_engine_and_belongs_to_one_user_and_row(databa
         ("Cat concatenate", "", r"path C:\old, "),
     ],
 )
-async def test_replacing_is_literal_and_unique(tmp_path: Any, old: str, new: str, result: str | None) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_replacing_is_literal_and_unique(sqlite_url: str, old: str, new: str, result: str | None) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         before = r"path C:\old, Cat concatenate"
         await run("note_overwrite", text=before)
@@ -71,8 +71,8 @@ async def test_replacing_is_literal_and_unique(tmp_path: Any, old: str, new: str
         assert await run("note_view") == (before if result is None else result)
 
 
-async def test_several_places_are_replaced_only_when_asked(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_several_places_are_replaced_only_when_asked(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", text="a b a")
         assert "occurs 2 times" in failure(await run("note_str_replace", old_str="a", new_str="c"))
@@ -98,9 +98,9 @@ async def test_several_places_are_replaced_only_when_asked(tmp_path: Any) -> Non
     ],
 )
 async def test_what_cannot_be_done_is_said_and_changes_nothing(
-    tmp_path: Any, action: str, arguments: dict[str, Any], said: str
+    sqlite_url: str, action: str, arguments: dict[str, Any], said: str
 ) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", text="one\ntwo\n")
         assert said in failure(await run(action, **arguments))
@@ -118,8 +118,8 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
         ("two\u2028lines?", 2, "x", "two\u2028lines?\nx"),
     ],
 )
-async def test_lines_are_inserted(tmp_path: Any, before: str, line: int, text: str, after: str) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_lines_are_inserted(sqlite_url: str, before: str, line: int, text: str, after: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", text="x")
         await run("note_str_replace", old_str="x", new_str=before)
@@ -127,8 +127,8 @@ async def test_lines_are_inserted(tmp_path: Any, before: str, line: int, text: s
         assert await run("note_view") == after
 
 
-async def test_a_note_can_become_empty_and_grow_again(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_a_note_can_become_empty_and_grow_again(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", text="x")
         await run("note_str_replace", old_str="x", new_str="")
@@ -137,15 +137,15 @@ async def test_a_note_can_become_empty_and_grow_again(tmp_path: Any) -> None:
         assert await run("note_view") == "new"
 
 
-async def test_text_that_no_database_stores_is_made_storable(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_text_that_no_database_stores_is_made_storable(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         await run("note_overwrite", text="a\x00b\ud800c")
         assert await run("note_view") == "ab\ufffdc"
 
 
-async def test_no_update_is_lost_between_two_engines(database_url: str) -> None:
-    async with opened(database_url) as first, opened(database_url) as second:
+async def test_no_update_is_lost_between_two_engines(journal_url: str) -> None:
+    async with opened(journal_url) as first, opened(journal_url) as second:
         await runner(first)("note_overwrite", text="top")
         async with anyio.create_task_group() as tasks:
             for number in range(8):
@@ -156,8 +156,8 @@ async def test_no_update_is_lost_between_two_engines(database_url: str) -> None:
         assert await runner(first)("note_view") == await runner(second)("note_view")
 
 
-async def test_of_two_that_begin_a_note_the_later_overwrites(database_url: str) -> None:
-    async with opened(database_url) as first, opened(database_url) as second:
+async def test_of_two_that_begin_a_note_the_later_overwrites(journal_url: str) -> None:
+    async with opened(journal_url) as first, opened(journal_url) as second:
         async with anyio.create_task_group() as tasks:
             for number in range(6):
                 run = runner(first if number % 2 else second)
@@ -171,8 +171,8 @@ async def history(store: Any) -> Sequence[Any]:
     return list(await store.read(select(columns.version, columns.content, columns.by_call).order_by(columns.version)))
 
 
-async def test_the_history_says_what_the_note_said_and_which_call_wrote_it(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_the_history_says_what_the_note_said_and_which_call_wrote_it(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         await run("note_overwrite", key="m1:a", text="one")
         await run("note_str_replace", key="m1:b", old_str="one", new_str="two")
@@ -186,8 +186,8 @@ async def test_the_history_says_what_the_note_said_and_which_call_wrote_it(datab
         ]
 
 
-async def test_the_history_is_bounded(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_the_history_is_bounded(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         for number in range(VERSIONS + 5):
             await run("note_overwrite", text=f"n{number}")
@@ -195,8 +195,8 @@ async def test_the_history_is_bounded(tmp_path: Any) -> None:
         assert [row[0] for row in rows] == list(range(6, VERSIONS + 6))
 
 
-async def test_several_notes_have_titles_and_their_own_versions(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_several_notes_have_titles_and_their_own_versions(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         assert await run("note_list") == "No notes found."
         await run("note_overwrite", text="milk")
@@ -215,8 +215,8 @@ async def test_several_notes_have_titles_and_their_own_versions(database_url: st
             assert "title" in failure(await run("note_view", title=title))
 
 
-async def test_a_change_may_ask_for_the_version_that_was_seen(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_a_change_may_ask_for_the_version_that_was_seen(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         assert await run("note_overwrite", text="a", expected_version=0) == "Note saved."
         assert "it is at version 1" in failure(await run("note_overwrite", text="b", expected_version=0))
@@ -232,8 +232,8 @@ async def test_a_change_may_ask_for_the_version_that_was_seen(tmp_path: Any) -> 
         assert "is not there" in failure(await run("note_append", title="x", text="b", expected_version=3))
 
 
-async def test_changes_are_undone_and_versions_listed(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_changes_are_undone_and_versions_listed(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         assert failure(await run("note_undo")) == "No note found."
         assert failure(await run("note_history")) == "No note found."
@@ -279,8 +279,8 @@ FOUND: dict[str, list[str]] = {
 }
 
 
-async def test_notes_are_found_by_any_piece_in_any_case(database_url: str) -> None:
-    async with opened(database_url) as store:
+async def test_notes_are_found_by_any_piece_in_any_case(journal_url: str) -> None:
+    async with opened(journal_url) as store:
         run = runner(store)
         for title, text in SEARCHED.items():
             await run("note_overwrite", title=title, text=text)
@@ -290,8 +290,8 @@ async def test_notes_are_found_by_any_piece_in_any_case(database_url: str) -> No
             assert found == titles, query
 
 
-async def test_what_is_shown_of_a_search_is_bounded(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_what_is_shown_of_a_search_is_bounded(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         for number in range(4):
             await run("note_overwrite", title=f"n{number}", text=f"{'x' * 500} needle {'y' * 500}")
@@ -302,8 +302,8 @@ async def test_what_is_shown_of_a_search_is_bounded(tmp_path: Any) -> None:
         assert failure(await run("note_search", query=" ")) == "query is required."
 
 
-async def test_an_error_says_where_the_piece_is(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_an_error_says_where_the_piece_is(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", text="aaa\nMilk  and eggs")
         assert "occurs 2 times in note (line 1: 'aaa'; line 1: 'aaa')" in failure(
@@ -315,8 +315,8 @@ async def test_an_error_says_where_the_piece_is(tmp_path: Any) -> None:
         )
 
 
-async def test_there_are_so_many_notes_and_no_more(tmp_path: Any) -> None:
-    async with opened(f"sqlite:///{tmp_path}/n.db") as store:
+async def test_there_are_so_many_notes_and_no_more(sqlite_url: str) -> None:
+    async with opened(sqlite_url) as store:
         run = runner(store)
         await run("note_overwrite", title="first", text="x")
         await store.write([update(tool_ledgers).values(entries=NOTES)])
