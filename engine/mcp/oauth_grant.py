@@ -70,9 +70,10 @@ def canonical_url(server_url: str) -> str:
     """
     try:
         url = httpx.URL(server_url)
+        host = url.host
     except (httpx.InvalidURL, ValueError, TypeError):
         raise Refused("server_url is not a valid URL") from None
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not host:
         raise Refused("server_url must be an http or https URL with a host")
     if url.userinfo:
         raise Refused("server_url must not carry a user name or password")

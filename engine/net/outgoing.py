@@ -97,6 +97,8 @@ def _origin(url: httpx.URL) -> tuple[str, bytes, int | None]:
 def _parsed(url: str, base: httpx.URL | None = None) -> httpx.URL:
     try:
         parsed = httpx.URL(url) if base is None else base.join(url)
+        # Decoded only when it is looked at, which a request does: "xn--" that stands for nothing fails there.
+        _ = parsed.host
     except (httpx.InvalidURL, ValueError, TypeError):
         said = "it is not a valid URL" if base is None else "it redirects to what is not a valid URL"
         raise UnsafeUserUrlError("malformed", said) from None

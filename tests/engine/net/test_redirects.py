@@ -25,6 +25,7 @@ INWARD = {
     "http://outward.example:2222/": "port",
     "http://[fe80::1%25eth0]/": "zone_id",
     "http://[::1/": "malformed",
+    "http://xn--a/": "malformed",
 }
 QUOTES = ("127.0", "::1", "169.", "2222", "8.8", "inward", "etc", "localhost", "canary")
 

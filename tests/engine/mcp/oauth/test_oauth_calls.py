@@ -162,6 +162,15 @@ def test_scopes_and_urls_are_read_in_every_form() -> None:
     ):
         assert canonical_url(given) == canonical
     long = "https://mcp.example/" + "a" * 3000
-    for url in ("", "mcp.example", "ftp://mcp.example/", "https://u:p@mcp.example/", "https:///x", "http://[", long):
+    for url in (
+        "",
+        "a.example",
+        "ftp://a.example/",
+        "https://u:p@a.example/",
+        "https:///x",
+        "http://[",
+        "http://xn--a",
+        long,
+    ):
         with pytest.raises(Refused, match="server_url"):
             canonical_url(url)
