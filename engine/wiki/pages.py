@@ -32,7 +32,6 @@ __all__ = (
     "note",
     "read_page",
     "require_free",
-    "rewrite",
 )
 
 PAGE: Final = TextKind("page", LARGEST, quoted=False)
@@ -120,14 +119,9 @@ def edit(change: Change, path: str, expected: int | None, draft: Draft | None, c
         raise not_found(path)
     if draft is None or expected not in (None, page.version):
         raise _changed(page)
-    return rewrite(change, page, draft, comment)
-
-
-def rewrite(change: Change, page: Page, draft: Draft, comment: str) -> Written:
-    """Make a page as it is now say what was drafted, if it does not say so."""
     if (draft.title, draft.content) == (page.title, page.content):
         return Written(page.version, changed=False)
-    return _put(change, page.path, page.version, draft, comment)
+    return _put(change, path, page.version, draft, comment)
 
 
 def delete_page(change: Change, path: str, expected: int | None) -> bool:
