@@ -13,6 +13,7 @@ from engine.rows import ActionSettings, ToolRow
 from engine.rule import EVERYONE, Rule
 from engine.schemas import Prepared
 from engine.settings import Limits, Settings
+from engine.sharing import Grantee
 from engine.stream import CallAssembler, parse_stream
 
 __all__ = (
@@ -22,6 +23,7 @@ __all__ = (
     "CallAssembler",
     "CallContext",
     "Engine",
+    "Grantee",
     "InputRequired",
     "Limits",
     "Prepared",

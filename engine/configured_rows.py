@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.credentials import Credentials
 from engine.defaults import INTERNAL_ID
 from engine.row_definition import Held, KeptRow, RowVersion
-from engine.row_edit import RowChanges, RowEdit
+from engine.row_edit import RowChanges, RowEdit, require_label
 from engine.row_tools import RowTools
 from engine.rows import ToolRow
 from engine.sharing import Grantee, Share, SharedRole
@@ -78,6 +78,7 @@ class Rows:
 
         self._require_new(row, user_id, by)
         row = replace(row, user_id=user_id, version=1, synthesised=False, client_side=False, credentials=None)
+        require_label(row.label)
         row = self.tools.checked(row, _given(secrets))
         await self.tools.check_actions(row)
         now = self._clock()

@@ -98,8 +98,12 @@ class RowBook:
 
     async def row(self, row_id: str, user_id: str | None, *, vouched: bool, now: bool = True) -> ToolRow | None:
         """Return one row that a user may use, as it is; None: there is none."""
-        found = await self.rows(Wanted(user_id=user_id, ids=(row_id,), vouched=vouched), now=now)
-        return next(iter(found.rows), None)
+        wanted = Wanted(user_id=user_id)
+        if vouched or wanted not in self._known:
+            wanted = Wanted(user_id=user_id, ids=(row_id,), vouched=vouched)
+        # Else among all of the user's, which its next turn needs anyway.
+        found = await self.rows(wanted, now=now)
+        return next((row for row in found.rows if row.id == row_id), None)
 
     async def _epoch(self) -> int:
         assert self._store is not None

@@ -6,6 +6,7 @@ version of it, or by a share that is over, is not written.
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ __all__ = (
     "write_row",
 )
 
+_log = logging.getLogger("calljournal.rows")
 _STEP: Final = 10
 _ROW = tool_rows.c
 _VERSION = tool_row_versions.c
@@ -49,13 +51,20 @@ def unknown_row(row_id: str) -> NotFound:
 
 
 async def read_kept(store: Store, user_id: str | None) -> list[KeptRow]:
-    """Return the rows that a user may use, its own first; inactive ones too.
+    """Return the rows that a user may use, its own first; inactive ones too, and none that cannot be understood.
 
-    :raises LogUnavailable: if they cannot be read, or this release does not understand one
+    :raises LogUnavailable: if they cannot be read
     """
     tenant = tenant_column(user_id)
     ordered = _select(tenant).order_by(_ROW.tenant != tenant, _ROW.ordinal, _ROW.id)
-    return [_held(found).shown for found in await store.read(ordered)]
+    kept: list[KeptRow] = []
+    for found in await store.read(ordered):
+        try:
+            kept.append(_held(found).shown)
+        except LogUnavailable as error:
+            # A newer release's, perhaps somebody else's: it must not hide the others.
+            _log.warning("%s; it is left out", error)
+    return kept
 
 
 async def read_held(store: Store, user_id: str | None, row_id: str) -> Held:
@@ -189,10 +198,15 @@ def _keep_version(connection: Connection, row: ToolRow, definition: str | None, 
 
 def _encoded(row: ToolRow) -> str:
     try:
-        return msgspec.json.encode(RowDefinition.of(row)).decode()
+        text = msgspec.json.encode(RowDefinition.of(row)).decode()
     except (TypeError, ValueError, RecursionError):
         # Not the error's text: that may quote a value.
         raise Refused(f"this row of {row.name!r} has no JSON form; give texts, numbers, lists and objects") from None
+    try:
+        msgspec.json.decode(text, type=RowDefinition)
+    except msgspec.ValidationError as error:
+        raise Refused(f"this row of {row.name!r} is not valid: {error}") from None
+    return text
 
 
 def _decoded(row_id: str, definition: str | None) -> RowDefinition | None:

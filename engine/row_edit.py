@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -14,8 +14,11 @@ from engine.row_definition import Held
 from engine.row_tools import RowTools
 from engine.rows import ActionSettings, ToolRow
 from events.errors import Refused
+from events.keys import require_storable
 
-__all__ = ("RowChanges", "RowEdit")
+__all__ = ("RowChanges", "RowEdit", "require_label")
+
+_LONGEST_LABEL: Final = 400
 
 
 class RowChanges(TypedDict, total=False):
@@ -56,6 +59,8 @@ class RowEdit(msgspec.Struct, frozen=True, kw_only=True):
         """
         self._require_allowed(held)
         row = held.row
+        if not isinstance(self.label, UnsetType):
+            require_label(self.label)
         plain = {"label": self.label, "active": self.active}
         row = replace(row, **{name: value for name, value in plain.items() if value is not UNSET})
         row = self._configured(row, tools)
@@ -89,6 +94,13 @@ class RowEdit(msgspec.Struct, frozen=True, kw_only=True):
         others = (self.label, self.active, self.config, self.actions_metadata)
         if self._changes_secrets or any(other is not UNSET for other in others):
             raise Refused(f"tool row {held.row.id!r} is shared to you; you may change its actions, its owner the rest")
+
+
+def require_label(label: str) -> None:
+    """Refuse what nobody could call a row. :raises Refused: if it is too long, or no line of text"""
+    require_storable(label, "the label", _LONGEST_LABEL)
+    if not label.isprintable():
+        raise Refused("the label must be one line of printable text")
 
 
 def _list(items: Sequence[Any] | None) -> list[Any] | None:

@@ -54,7 +54,7 @@ def imported(openapi: str | None, curl: str | None, base_url: str | None) -> Bro
         reasons = "; ".join(f"{each.operation}: {each.reason}" for each in found.skipped[:3])
         raise Refused(f"{openapi or curl} has nothing that can be called{f' ({reasons})' if reasons else ''}")
     return Brought(
-        title=found.title[:200],
+        title="".join(filter(str.isprintable, found.title))[:100],
         config=found.config,
         requirements=found.requirements,
         secrets=dict(found.secrets),

@@ -51,6 +51,11 @@ class MCPTool(Tool):
 
         :raises McpError: if it does not tell
         """
+        if not self.config.get("server_url"):
+            # Without the imports of what speaks MCP: a catalogue asks every tool there is.
+            from engine.mcp.errors import InvalidServer
+
+            raise InvalidServer("server_url is missing; give the server's URL, with https://")
         entries: list[dict[str, Any]] = await self._server.actions()
         return entries
 

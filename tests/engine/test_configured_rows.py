@@ -9,11 +9,10 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from engine import ActionSettings, Engine, Tool, ToolRow
+from engine import ActionSettings, Engine, Grantee, Tool, ToolRow
 from engine.credentials import CredentialsError, MasterKeys, Vault
 from engine.defaults import default_id
 from engine.schema import tool_row_versions, tool_rows
-from engine.sharing import Grantee
 from events import Conflict, NotFound, Refused
 from tests.engine.forecasts import CANARY, KEYS, refused, row, storing
 from tests.engine.staging import tool_of
@@ -229,6 +228,9 @@ async def test_ids_and_tools_that_cannot_be_stored(sqlite_url: str) -> None:
             await refused(engine.rows.add(row(), user_id="u", by=bad), "who adds")
         for odd in (object(), "\ud800"):
             await refused(engine.rows.add(row(config={"headers": {"x": odd}}), user_id="u"), "JSON form")
+        for label in ("two\nlines", "x" * 401, "\ud800"):
+            await refused(engine.rows.add(row(label=label), user_id="u"), "the label")
+        await refused(engine.rows.add(row(active=3), user_id="u"), "not valid", "active")
         assert await engine.rows.list(user_id="u") == []
     async with Engine.open("null://") as engine:
         await refused(engine.rows.add(row(name="notes"), user_id="u"), "stores nothing")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from engine import ActionSettings
-from engine.sharing import Grantee, Share
-from events import NotFound, Refused
+from engine import ActionSettings, CallContext, Grantee
+from engine.schema import tool_credential_delegations
+from engine.sharing import Share
+from events import Executed, NotFound, Refused
+from events.keys import tenant_column
 from tests.engine.forecasts import CANARY, refused, row, storing
+from tests.engine.staging import call, outcome_of
 
 __all__ = ()
 
@@ -115,3 +119,19 @@ async def test_another_tenant_s_row_is_not_there(journal_url: str) -> None:
                 assert await rows.versions(identity, user_id=stranger) == []
             assert await rows.list(user_id=stranger) == []
         assert (await rows.get("w1", user_id="u")).row.version == 1
+
+
+async def test_behaviour_130_a_shared_row_runs_with_its_owner_s_secrets_and_that_is_on_record(journal_url: str) -> None:
+    table = tool_credential_delegations
+    async with storing(journal_url) as engine:
+        await engine.rows.add(row(config=SECRET), user_id="u")
+        await engine.rows.share("w1", BOB, user_id="u")
+        for user_id in ("u", "b"):
+            context = CallContext(user_id=user_id, message_id=f"m-{user_id}")
+            done = await outcome_of(engine, call({"city": "Ulm"}, name="forecast"), context)
+            assert isinstance(done, Executed)
+            assert done.result["key"] is True
+        records = await engine.log.store.read(select(table.c.owner, table.c.invoker, table.c.tool_id, table.c.key))
+        assert [tuple(each) for each in records] == [(tenant_column("u"), tenant_column("b"), "w1", "m-b:c1")]
+        events = [record.event async for record in engine.log.read(user_id="b")]
+        assert CANARY not in str(events)

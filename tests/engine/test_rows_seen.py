@@ -171,6 +171,7 @@ async def test_a_row_changed_between_proposal_and_run(journal_url: str) -> None:
         for name, (changes, end) in CHANGED.items():
             await here.rows.add(row(f"w-{name.replace(' ', '-')}"), user_id="u")
             identity = (await here.rows.list(user_id="u"))[-1].row.id
+            assert "forecast" in await names_of(there)
             assert isinstance(await turns.run(there), Executed), name
             if "actions_metadata" in changes:
                 changes = {"actions_metadata": schema_that_requires("city", "days")}
@@ -186,6 +187,8 @@ async def test_a_row_changed_between_proposal_and_run(journal_url: str) -> None:
         for gone in ("remove", "unshare"):
             await here.rows.add(row(f"w-{gone}"), user_id="x")
             await here.rows.share(f"w-{gone}", Grantee.user("u"), user_id="x")
+            # As a turn begins: else the name might still mean the row before, which is gone.
+            assert "forecast" in await names_of(there)
             assert isinstance(await turns.run(there), Executed)
 
             async def take_away(engine: Engine, gone: str = gone) -> None:
