@@ -11,15 +11,17 @@ import msgspec
 
 from engine.cli.failure import DONE, NO
 from engine.cli.options import Choice, taking
+from engine.cli.standing_in import Trial
 from engine.cli.tool_rows import BY
+from engine.cli.trial_lines import trial_text
 from events.codec import decode_json
-from events.errors import Refused
+from events.errors import LogUnavailable, NotFound, Refused
 
 __all__ = ("refresh", "test")
 
 
 @click.command()
-@click.argument("row_id", metavar="ID")
+@click.argument("row_id", metavar="ID|NAME")
 @click.option("--action", metavar="NAME", help="With --dry-run: the action that would be called.")
 @click.option("--arguments", metavar="JSON", default="{}", help="What it would be called with.")
 @click.option("--dry-run", is_flag=True, help="Print what a call would send, and send nothing.")
@@ -29,13 +31,54 @@ def test(choice: Choice, row_id: str, action: str | None, arguments: str, dry_ru
 
     With --action and --dry-run, the arguments are checked, and of an api_tool the exact request is printed, with its
     secrets masked. Exit code 1: the tool cannot be used.
+
+    A tool's NAME, which is no row's id, tries the tool itself: each action says what it would send, and where the tests
+    are at hand it is sent to the server that stands in for the real one there. Exit code 1: an action did not work.
     """
+    found = anyio.run(partial(_without_row, choice, row_id))
+    if found is not None:
+        wanted = None if action is None else Trial(action, _decoded(arguments))
+        return DONE if anyio.run(partial(_try, choice, row_id, found, wanted, dry_run)) else NO
     if (action is None) == dry_run:
         raise click.UsageError("--action and --dry-run belong together; `calljournal run` carries calls out")
     if action is not None:
         anyio.run(partial(_dry_run, choice, row_id, action, _decoded(arguments)))
         return DONE
     return DONE if anyio.run(partial(_test, choice, row_id)) else NO
+
+
+async def _without_row(choice: Choice, name: str) -> Any:
+    """Return the tool of a name that is no row's id; None: it is an id, or nothing that is known."""
+    from engine.cli.kept_rows import kept_rows
+    from engine.discovery import ToolManager
+    from engine.row_changes import read_held
+
+    try:
+        tool = ToolManager(choice.tools).load_tool(name)
+    except NotFound:
+        return None
+    try:
+        async with kept_rows(choice) as rows:
+            await read_held(rows.store, choice.user, name)
+    except (NotFound, LogUnavailable):
+        return tool
+    return None
+
+
+async def _try(choice: Choice, name: str, tool: Any, wanted: Trial | None, dry_run: bool) -> bool:
+    from engine.cli.output import Output
+    from engine.cli.tool_trial import try_tool
+
+    output = Output(choice)
+
+    def tell(tried: Any) -> None:
+        if output.as_json:
+            output.record({"tool": name, **msgspec.to_builtins(tried)})
+        else:
+            output.console.print(trial_text(tried), soft_wrap=True)
+        output.flush()
+
+    return await try_tool(choice, name, tool, wanted, tell, dry_run=dry_run)
 
 
 def _decoded(text: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class ReadWebpage(Tool):
         part = places(text, find, offset) if find else excerpt(text, offset, limit)
         about = [
             f"URL: {page.url}",
-            f"Read as: {'links of a ' if links else ''}{document.form}",
+            f"Read as: {'links' if links else document.form}",
             part.said + (" The page goes on after that, unread." if document.cut and not links else ""),
         ]
         head = "" if offset or find or links else _stated(document)

@@ -58,4 +58,4 @@ def places(text: str, wanted: str, offset: int) -> Excerpt:
         spans = [*spans[:-1], (spans[-1][0], end)] if near else [*spans, (start, end)]
     shown = "\n\n".join(f"[offset {start}]\n{text[start:end].strip()}" for start, end in spans)
     more = f"; the next ones: find with offset {further}" if further is not None else ""
-    return Excerpt(shown, f"Found {count} times in {len(text)} characters{more}.", further)
+    return Excerpt(shown, f"Found {count} time{'s' * (count != 1)} in {len(text)} characters{more}.", further)
