@@ -62,7 +62,7 @@ async def changed(wiki: Wiki, action: str, kwargs: dict[str, Any]) -> str | None
 
 
 async def _created(wiki: Wiki, kwargs: dict[str, Any]) -> str:
-    path, content = page_path(kwargs.get("path")), _required(kwargs, "content")
+    path, content = page_path(kwargs.get("path")), text_in(kwargs, "content", None)
     title = _title(kwargs) or path.path.rpartition("/")[2]
     draft = await _worked_out(partial(Draft.of, title, content), content)
     written = await wiki.change(lambda change: begin(change, path, draft))
@@ -100,7 +100,7 @@ def _inserted(kwargs: dict[str, Any]) -> _Edit:
 
 
 def _written(kwargs: dict[str, Any]) -> _Edit:
-    content, title = _required(kwargs, "content"), _title(kwargs)
+    content, title = text_in(kwargs, "content", None), _title(kwargs)
     return lambda page: (title or page.title, content)
 
 
@@ -149,12 +149,6 @@ def _removed(change: Change, path: WikiPath, recursive: bool, expected: int | No
     if not recursive:
         raise EditError(f"{path.below} is a directory of {count} page(s); set recursive to delete them all.")
     return count
-
-
-def _required(kwargs: dict[str, Any], name: str) -> str:
-    if kwargs.get(name) is None:
-        raise EditError(f"{name} is required.")
-    return text_in(kwargs, name)
 
 
 def _expected(kwargs: dict[str, Any]) -> int | None:

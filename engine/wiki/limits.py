@@ -37,7 +37,7 @@ LINKS: Final = 1000
 MOVED: Final = 1000
 """Pages that one call deletes, moves, or mends the links of: the journal waits meanwhile."""
 
-MENDED: Final = 20_000_000
+MENDED: Final = 5_000_000
 """Characters of the pages that one call mends the links of."""
 
 LISTED: Final = 500

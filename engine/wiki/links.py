@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from engine.text_editing import EditError
@@ -25,7 +26,8 @@ def targets(content: str) -> frozenset[str]:
 
     :raises EditError: if they are too many
     """
-    found = frozenset(path for match in _links(content) if (path := _resolved(match["target"])) is not None)
+    named = {match["target"] for match in _TOKEN.finditer(content)} - {None}
+    found = frozenset(path for name in named if (path := _resolved(name)) is not None)
     if len(found) > LINKS:
         raise EditError(f"Page has links to {len(found)} pages; at most {LINKS} are kept. Spread them over pages.")
     return found
@@ -37,19 +39,17 @@ def relinked(content: str, moved: Callable[[str], str | None]) -> str:
     :param moved: returns the new path of a page; None: it is where it was
     """
 
-    def one(match: re.Match[str]) -> str:
-        target = match["target"]
-        path = None if target is None else _resolved(target)
+    @cache
+    def followed(target: str) -> str | None:
+        path = _resolved(target)
         new = None if path is None else moved(path)
-        if new is None:
-            return match[0]
-        return f"[[{_spelt(target, new)}{match['label'] or ''}]]"
+        return None if new is None else _spelt(target, new)
+
+    def one(match: re.Match[str]) -> str:
+        new = followed(match["target"]) if match["target"] else None
+        return match[0] if new is None else f"[[{new}{match['label'] or ''}]]"
 
     return _TOKEN.sub(one, content)
-
-
-def _links(content: str) -> Iterator[re.Match[str]]:
-    return (match for match in _TOKEN.finditer(content) if match["target"] is not None)
 
 
 def _resolved(target: str) -> str | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-from unicodedata import category, normalize
+from typing import Final
+from unicodedata import category
 
 import msgspec
 
 from engine.text_editing import EditError
+from engine.text_path import TextPath
 from engine.wiki.limits import LONGEST_PATH
 
 __all__ = ("ROOT", "WikiPath", "page_path", "wiki_path")
 
-_UNLINKABLE: Final = frozenset("[]|#\\")
-_UNSEEN: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_UNLINKABLE: Final = frozenset("[]|#")
 _JOINERS: Final = frozenset("\u200c\u200d")
 """They change how a word reads in Persian or Hindi, so names have them."""
 
@@ -43,29 +43,21 @@ class WikiPath(msgspec.Struct, frozen=True):
 ROOT: Final = WikiPath("/", is_directory=True)
 
 
-def wiki_path(text: Any) -> WikiPath:
-    """Return the path that a text names; one without ``/`` at the front begins at the root.
+def wiki_path(text: object) -> WikiPath:
+    """Return the path that a text names, spelt as ``TextPath`` does; one that no link could name is none.
 
     :raises EditError: if it names none
     """
-    if not isinstance(text, str) or not text.strip():
-        raise EditError("Invalid path: it must be a text like /guide/setup.")
-    path = normalize("NFC", text.strip())
-    unfit = next((each for each in path if _is_unfit(each)), None)
+    path = TextPath.of(text, LONGEST_PATH)
+    unfit = next((each for each in path.text if each in _UNLINKABLE or _is_unseen(each)), None)
     if unfit is not None:
         raise EditError(f"Invalid path: it may not have the character {unfit!a}.")
-    if len(path.encode()) > LONGEST_PATH:
+    if len(path.text.encode()) > LONGEST_PATH:
         raise EditError(f"Invalid path: it is longer than {LONGEST_PATH} bytes.")
-    parts = path.removeprefix("/").split("/")
-    if any(not part for part in parts[:-1]) or path.startswith("//"):
-        raise EditError("Invalid path: it has '//'.")
-    if any(part == ".." or part != part.strip() for part in parts):
-        raise EditError("Invalid path: a part of it is '..', or begins or ends with a blank.")
-    kept = "/".join(part for part in parts if part not in ("", "."))
-    return WikiPath("/" + kept, parts[-1] in ("", ".")) if kept else ROOT
+    return WikiPath(path.as_file.text, path.is_directory)
 
 
-def page_path(text: Any) -> WikiPath:
+def page_path(text: object) -> WikiPath:
     """Return the path of a page. :raises EditError: if the text names none, or a directory"""
     path = wiki_path(text)
     if path.is_directory:
@@ -73,5 +65,5 @@ def page_path(text: Any) -> WikiPath:
     return path
 
 
-def _is_unfit(character: str) -> bool:
-    return character in _UNLINKABLE or (category(character) in _UNSEEN and character not in _JOINERS)
+def _is_unseen(character: str) -> bool:
+    return not character.isprintable() and category(character) == "Cf" and character not in _JOINERS

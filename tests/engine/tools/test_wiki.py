@@ -76,7 +76,7 @@ WRONG: Sequence[tuple[str, dict[str, Any], str]] = (
     ("wiki_create", {"path": "/d", "content": "x"}, "Page already exists below /d/"),
     ("wiki_create", {"path": "/new/", "content": "x"}, "Invalid path: /new/ is a directory"),
     ("wiki_create", {"path": "/", "content": "x"}, "Invalid path"),
-    ("wiki_create", {"path": "/new"}, "content is required"),
+    ("wiki_create", {"path": "/new"}, "content must be text."),
     ("wiki_create", {"path": "/new", "content": "x", "title": "t" * 201}, "title is too long"),
     ("wiki_create", {"path": "/new", "content": "\u00e9" * (LARGEST // 2) + "x"}, f"at most {LARGEST} are kept"),
     ("wiki_create", {"path": "/new", "content": "".join(f"[[p{n}]]" for n in range(LINKS + 1))}, "Page has links to"),

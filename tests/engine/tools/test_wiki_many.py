@@ -73,6 +73,7 @@ def explained(plans: list[tuple[str, str]]) -> Iterator[None]:
         event.remove(Engine, "before_cursor_execute", explain)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_every_statement_goes_by_an_index(database_url: str) -> None:
     assert sorted(CALLS) == sorted(action["name"] for action in wiki_actions())
     plans: list[tuple[str, str]] = []

@@ -12,7 +12,7 @@ from engine.sharing import Grantee
 from engine.tool_schema import wiki_revisions
 from engine.wiki.actions import wiki_actions
 from events import Executed, Failed, Paused
-from tests.engine.forecasts import storing
+from tests.engine.forecasts import refused, storing
 from tests.engine.gating import resumed
 from tests.engine.staging import call, outcome_of, proved, row_of
 from tests.engine.wiki.wikis import everything, failure, links_that_are_wrong, opened, runner
@@ -106,6 +106,8 @@ async def test_rows_of_one_owner_share_a_wiki_by_its_name_and_no_one_elses(journ
         rows, users = engine.rows, Users(engine)
         for row_id, owner in (("one", "u"), ("two", "b")):
             await rows.add(ToolRow(id=row_id, name="wiki", config={"wiki": "team"}), user_id=owner)
+        for wrong in ({"wiki": "x" * 201}, {"wiki": 5}, {"everyone_writes": "yes"}, {"source": "x"}):
+            await refused(rows.edit("one", user_id="u", config=wrong), "cannot be used")
         await users.done("u", "wiki_create", path="/p", content="u's")
         assert await users.done("b", "wiki_list") == "Directory: /\n(empty)"
         # Another row of the owner's opens the same wiki to others.
@@ -119,8 +121,8 @@ async def test_rows_of_one_owner_share_a_wiki_by_its_name_and_no_one_elses(journ
         await rows.edit("one", user_id="u", config={"wiki": "team"})
         assert "u's" in await users.done("u", "wiki_view", path="/p")
         assert isinstance(await users.run("u", "wiki_create", path="/q"), Failed)
-        for wrong in ({"path": "/p", "content": "x"}, {"path": "/p", "content": "x", "expected_version": 0}):
-            outcome = await users.run("u", "wiki_write", **wrong)
+        for lacking in ({"path": "/p", "content": "x"}, {"path": "/p", "content": "x", "expected_version": 0}):
+            outcome = await users.run("u", "wiki_write", **lacking)
             assert isinstance(outcome, Failed)
             assert "expected_version" in outcome.message
 
