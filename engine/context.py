@@ -31,6 +31,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     client_tools: tuple[dict[str, Any], ...] | list[dict[str, Any]] = ()
     attachments: tuple[Attachment, ...] = ()
 
+    @property
+    def vouched(self) -> bool:
+        """Whether an agent's list answers for its rows, whoever's they are."""
+        return self.agent_id is not None and self.tool_ids is not None
+
 
 def require_storable_ids(context: CallContext) -> None:
     """Refuse a context whose ids could not be stored. :raises Refused: if one holds NUL or half of a surrogate pair"""

@@ -50,8 +50,7 @@ async def definition_of(runtime: Runtime, proposed: Proposed) -> Definition | Mi
     """
     toolsets, row = runtime.toolsets, None
     if proposed.tool_id is not None:
-        vouched = proposed.agent_id is not None
-        row = await toolsets.row(proposed.tool_id, proposed.user_id, vouched=vouched)
+        row = await toolsets.row(proposed.tool_id, proposed.user_id, vouched=proposed.vouched)
     if row is None:
         return _gone(f"its tool {quoted(proposed.tool_name)} is not there any more")
     member = await toolsets.fresh(row)

@@ -162,6 +162,7 @@ def _event(
         run_id=context.run_id,
         conversation_id=context.conversation_id,
         agent_id=context.agent_id,
+        vouched=context.vouched,
         extra=_extra(call.extra),
         worker=origin.worker,
         traceparent=origin.traceparent,

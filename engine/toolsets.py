@@ -110,8 +110,8 @@ class Toolsets:
         unknown = tuple([tool_id for tool_id in context.tool_ids if tool_id not in self._by_id])
         if not unknown:
             return NOTHING_STORED
-        vouched = context.agent_id is not None
-        return await self._book.rows(Wanted(user_id=context.user_id, ids=unknown, vouched=vouched), now=now)
+        wanted = Wanted(user_id=context.user_id, ids=unknown, vouched=context.vouched)
+        return await self._book.rows(wanted, now=now)
 
     async def _built(self, context: CallContext, stored: StoredRows) -> Toolset:
         members: list[Member] = []
@@ -145,7 +145,7 @@ class Toolsets:
     async def current(self, row: ToolRow, context: CallContext) -> ToolRow | None:
         """Return a row of a turn as of this engine's last append; None: the turn has it no more."""
         if row.id not in self._by_id:
-            return await self.row(row.id, context.user_id, vouched=context.agent_id is not None, now=False)
+            return await self.row(row.id, context.user_id, vouched=context.vouched, now=False)
         if self.may_be_off(row, context):
             stored = await self._book.rows(Wanted(user_id=context.user_id))
             return None if row.name in stored.optouts else row

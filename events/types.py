@@ -66,6 +66,7 @@ class Proposed(_Fact, frozen=True, kw_only=True, tag="proposed"):
 
     :ivar raw: what the model sent, where ``arguments`` are not simply that
     :ivar note: what was mended in it to read it; None: nothing was, or it could not be read
+    :ivar vouched: the agent's list named its row: the user need not own it, nor have it shared
     """
 
     arguments: Any
@@ -79,6 +80,7 @@ class Proposed(_Fact, frozen=True, kw_only=True, tag="proposed"):
     run_id: str | None = None
     conversation_id: str | None = None
     agent_id: str | None = None
+    vouched: bool = False
     extra: dict[str, Any] = {}
     worker: str
     traceparent: str | None = None

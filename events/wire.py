@@ -24,6 +24,7 @@ _HEAVY = frozenset(
         "digest",
         "fingerprint",
         "worker",
+        "vouched",
         "traceparent",
         "outcome",
     }

@@ -10,9 +10,10 @@ from sqlalchemy import select
 from engine import ActionSettings, CallContext, Grantee
 from engine.schema import tool_credential_delegations
 from engine.sharing import Share
-from events import Executed, NotFound, Refused
+from events import Executed, Failed, NotFound, Refused
 from events.keys import tenant_column
 from tests.engine.forecasts import CANARY, refused, row, storing
+from tests.engine.gating import paused, resumed
 from tests.engine.staging import call, outcome_of
 
 __all__ = ()
@@ -135,3 +136,26 @@ async def test_behaviour_130_a_shared_row_runs_with_its_owner_s_secrets_and_that
         assert [tuple(each) for each in records] == [(tenant_column("u"), tenant_column("b"), "w1", "m-b:c1")]
         events = [record.event async for record in engine.log.read(user_id="b")]
         assert CANARY not in str(events)
+
+
+async def test_a_share_that_ends_before_an_approved_call_runs_takes_it_away(journal_url: str) -> None:
+    """With an agent or without; only where the agent's list named the row does the list still answer for it."""
+    turns: dict[str, dict[str, Any]] = {
+        "alone": {},
+        "agent": {"agent_id": "a1"},
+        "listed": {"agent_id": "a1", "tool_ids": ("w1",)},
+    }
+    ends: dict[str, Any] = {}
+    async with storing(journal_url) as engine:
+        asking = [ActionSettings(name="forecast", require_approval=True)]
+        await engine.rows.add(row(config=SECRET, actions=asking), user_id="u")
+        await engine.rows.share("w1", BOB, user_id="u")
+        for turn, facts in turns.items():
+            context = CallContext(user_id="b", message_id=turn, **facts)
+            await paused(engine, call({"city": "Ulm"}, name="forecast"), context)
+            await engine.decide(f"{turn}:c1", approve=True, by="ada", user_id="b")
+        await engine.rows.unshare("w1", BOB, user_id="u")
+        for turn in turns:
+            ends[turn] = await resumed(engine, f"{turn}:c1", CallContext(user_id="b"))
+    assert [type(each) for each in ends.values()] == [Failed, Failed, Executed]
+    assert {each.kind for each in ends.values() if isinstance(each, Failed)} == {"unknown_tool"}
