@@ -20,7 +20,7 @@ CHECKED := events projections engine tests benchmarks examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint typecheck format unit soak mutants wheel ledger bench bench-compare clean
+.PHONY: help setup demo test lint typecheck format unit soak mutants wheel ledger tools-page bench bench-compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)$$/  make \1 - \2/p' Makefile
@@ -86,6 +86,9 @@ wheel: $(STAMP) ## build the wheel and the source archive into dist/
 
 ledger: $(STAMP) ## bring tests/cases.csv up to date with the names of the tests
 	$(BIN)/python -m tests.cases_ledger
+
+tools-page: $(STAMP) ## bring the tables of docs/tools.md up to date with the tools
+	$(BIN)/python -m tests.tools_page
 
 bench: $(STAMP) ## measure beside bare loops, ten minutes at most; QUICK=1: in two; REFERENCE=file.py: beside that
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(REFERENCE),--reference $(REFERENCE)) --output benchmarks/results/$(shell date +%Y%m%d-%H%M%S).json

@@ -13,7 +13,6 @@ from engine.cli.failure import DONE, NO
 from engine.cli.options import Choice, taking
 from engine.cli.standing_in import Trial
 from engine.cli.tool_rows import BY
-from engine.cli.trial_lines import trial_text
 from events.codec import decode_json
 from events.errors import LogUnavailable, NotFound, Refused
 
@@ -68,6 +67,7 @@ async def _without_row(choice: Choice, name: str) -> Any:
 async def _try(choice: Choice, name: str, tool: Any, wanted: Trial | None, dry_run: bool) -> bool:
     from engine.cli.output import Output
     from engine.cli.tool_trial import try_tool
+    from engine.cli.trial_lines import trial_text
 
     output = Output(choice)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID, uuid5
 
 from engine.contract import Tool, ToolContext
@@ -31,6 +31,19 @@ class ApiTool(Tool):
     actions_in_config = True
     cacheable = False
     timeout = 95.0
+    limits: ClassVar[tuple[str, ...]] = (
+        f"{LONGEST:g} s for a request with its retries, three attempts at most",
+        "32 MiB per response unless the network policy says otherwise; a longer one is cut, and says so",
+        "http and https; where a request may go is the network policy's to say",
+    )
+    errors: ClassVar[tuple[str, ...]] = (
+        "{status_code: 404, data: ..., message: ...}",
+        'Parameter "x" is needed: ...',
+        "Unsupported HTTP method: M",
+        "Body serialization error: ...",
+        'The tool has no credential "x": its owner must add it.',
+        "API call failed: ...",
+    )
 
     async def execute_action(self, _: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Send the request and return ``{status_code, data, message}``; an error status is an error result."""

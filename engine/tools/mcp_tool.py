@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.contract import Scope, Tool, ToolContext
 
@@ -22,6 +22,15 @@ class MCPTool(Tool):
     display_name = "MCP server"
     description = "Use the tools of a remote MCP server."
     timeout = 300.0
+    limits: ClassVar[tuple[str, ...]] = (
+        "30 s per call unless the row says otherwise, 300 s at most",
+        "streamable HTTP and SSE; never a program of this machine",
+        "files of results: the latest 64 MiB of an engine are kept",
+    )
+    errors: ClassVar[tuple[str, ...]] = (
+        "what the server's tool says went wrong",
+        "that the server cannot be reached, wants other credentials, or speaks no MCP",
+    )
 
     def __init__(self, config: dict[str, Any], scope: Scope) -> None:
         super().__init__(config, scope)

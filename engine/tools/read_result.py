@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.contract import Tool, ToolContext, ToolResult
 from engine.preview import boundary
@@ -24,6 +24,11 @@ class ReadResult(Tool):
     internal = True
     effect = "read"
     idempotent = True
+    limits: ClassVar[tuple[str, ...]] = (f"{_USUAL:,} characters at once, {LONGEST:,} if asked for",)
+    errors: ClassVar[tuple[str, ...]] = (
+        "Error: There is no result under the key 'k'.",
+        "Error: The result has N characters; offset M is past its end.",
+    )
 
     async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Return ``{key, offset, total, text, next}``; ``next`` is where to go on, null at the end."""

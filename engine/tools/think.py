@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.contract import Tool, ToolResult
 
@@ -21,6 +21,11 @@ class Think(Tool):
     internal = True
     effect = "read"
     idempotent = True
+    limits: ClassVar[tuple[str, ...]] = (f"{LONGEST:,} characters of reasoning",)
+    errors: ClassVar[tuple[str, ...]] = (
+        "Error: reasoning is required, as text.",
+        f"Error: The reasoning has N characters; at most {LONGEST} are taken. Shorten it.",
+    )
 
     def execute_action(self, action_name: str, /, **kwargs: Any) -> Any:
         """Answer the model. Reasoning that is missing, no text, or too long is an error result."""
@@ -45,6 +50,7 @@ class Think(Tool):
                     "properties": {
                         "reasoning": {
                             "type": "string",
+                            "maxLength": LONGEST,
                             "description": f"Your reasoning, at most {LONGEST} characters.",
                         }
                     },
