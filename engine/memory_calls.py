@@ -71,7 +71,7 @@ class MemoryCalls:
         versions = [] if path.is_directory else await self._past.versions(path.text)
         if versions:
             return "\n".join([f"Versions of {path}:", *map(_version_line, versions)])
-        deleted = await self._past.deleted(path.as_directory.text, LISTED)
+        deleted = await self._past.gone(path.as_directory.text, LISTED)
         if deleted:
             lines = [f"- {each.path}: {_origin(each)}" for each in deleted]
             return "\n".join([f"Deleted or renamed below {path.as_directory}:", *lines])

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec.structs import replace
-from sqlalchemy.sql import ColumnElement
 
+from engine import memory_sql as sql
 from engine.contract import ToolContext
 from engine.memory_limits import MemoryLimits
 from engine.memory_past import MemoryPast
-from engine.memory_store import MemoryFile, MemoryStore
+from engine.memory_store import MemoryFile, MemoryStore, Standing
 from engine.text_editing import EditError
+from engine.text_index import KeyRange
 from engine.text_path import TextPath
-from engine.tool_ledger import Planned, Sums, change
+from engine.tool_ledger import Planned, Sums, change, sums_of
 
-__all__ = ("MemoryChanges",)
+__all__ = ("MemoryChanges", "check_room", "check_version")
 
-Condition = ColumnElement[bool]
+R = TypeVar("R")
 
 
 class MemoryChanges:
@@ -31,8 +33,8 @@ class MemoryChanges:
     def __init__(self, context: ToolContext, limits: MemoryLimits) -> None:
         self._store = context.store
         self._limits = limits
-        self.files = MemoryStore(context.store)
-        self.past = MemoryPast(context, self.files)
+        self.files = MemoryStore(context)
+        self.past = MemoryPast(self.files)
 
     async def write(
         self, path: TextPath, edit: Callable[[MemoryFile | None], str], expected: int | None = None
@@ -42,109 +44,103 @@ class MemoryChanges:
         :param expected: the version it must have; 0: it must not be there; None: any
         """
 
-        async def plan(before: Sums, holds: Condition) -> Planned[bool]:
-            file = await self.files.read(path)
-            check_version(path, file, expected)
-            content = edit(file)
-            if file is None:
-                await self.files.check_free(path)
-            elif content == file.content:
-                return Planned(False)
-            return await self._written(before, holds, path, file, content)
-
-        return await change(self._store, plan)
-
-    async def delete(self, path: TextPath, expected: int | None = None) -> None:
-        """Delete a file; its history stays for as long as it may be brought back."""
-
-        async def plan(before: Sums, holds: Condition) -> Planned[None]:
-            file = await self.files.read(path)
-            if file is None:
-                raise EditError(f"File not found: {path}")
-            check_version(path, file, expected)
-            now = datetime.now(UTC)
-            forgetting = await self.past.forgetting(path.text, file.version + 1, 0, before.past, now, holds)
-            sums = replace(
-                before,
-                entries=before.entries - 1,
-                size=before.size - file.size,
-                past=before.past - forgetting.freed,
-            )
-            which = self.files.here(path)
-            marked, gone = self.past.marked(which, now, holds), self.files.deleted(which, holds)
-            return Planned(None, sums, (marked, gone, *forgetting.statements))
-
-        await change(self._store, plan)
-
-    async def delete_below(self, directory: TextPath) -> int:
-        """Delete what lies below a directory and return how many files that were."""
-
-        async def plan(before: Sums, holds: Condition) -> Planned[int]:
-            extent = await self.files.extent(directory)
-            if not extent.files:
-                return Planned(0)
-            which, now = self.files.below(directory), datetime.now(UTC)
-            sums = replace(before, entries=before.entries - extent.files, size=before.size - extent.size)
-            marked = self.past.marked(which, now, holds)
-            return Planned(extent.files, sums, (marked, self.files.deleted(which, holds)))
+        async def plan(token: str) -> Planned[bool]:
+            standing = await self.files.standing(path, datetime.now(UTC))
+            check_version(path, standing.file, expected)
+            content = edit(standing.file)
+            return await self._written(standing, token, path, content, standing.file is None)
 
         return await change(self._store, plan)
 
     async def restore(self, path: TextPath, version: int | None) -> int:
         """Make a file say what it said at a version, by default when it last said something; return that version."""
 
-        async def plan(before: Sums, holds: Condition) -> Planned[int]:
-            file = await self.files.read(path)
-            if file is None:
-                await self.files.check_free(path)
+        async def plan(token: str) -> Planned[int]:
+            standing = await self.files.standing(path, datetime.now(UTC))
             former = await self.past.former(path.text, version)
             if former is None:
                 which = f"version {version} of {path}" if version else path.text
                 raise EditError(f"Nothing is kept of {which}. See memory_history.")
-            if file is not None and former.content == file.content:
-                return Planned(former.version)
-            planned = await self._written(before, holds, path, file, former.content)
-            return Planned(former.version, planned.sums, planned.statements)
+            return await self._written(standing, token, path, former.content, former.version)
 
         return await change(self._store, plan)
 
-    async def _written(
-        self, before: Sums, holds: Condition, path: TextPath, file: MemoryFile | None, content: str
-    ) -> Planned[bool]:
-        size, now = len(content.encode()), datetime.now(UTC)
-        sums = replace(
-            before,
-            entries=before.entries + (file is None),
-            size=before.size + size - (file.size if file else 0),
-        )
-        self.check_room(sums, size)
-        version = (file.version if file else await self.past.last_version(path.text)) + 1
-        if file is None:
-            written = self.files.inserted(path, content, size, version, now, holds)
-        else:
-            written = self.files.updated(
-                self.files.here(path), holds, content=content, size=size, version=version, updated_at=now
-            )
-        forgetting = await self.past.forgetting(path.text, version, size, before.past, now, holds)
-        kept = self.past.kept(self.files.here(path), now, holds)
-        indexed = self.files.index.indexed(path.text, content, holds)
-        sums = replace(sums, past=before.past + size - forgetting.freed)
-        return Planned(file is None, sums, (written, kept, *forgetting.statements, *indexed))
+    async def delete(self, path: TextPath, expected: int | None = None) -> None:
+        """Delete a file; its history stays for as long as it may be brought back."""
 
-    def check_room(self, sums: Sums, size: int) -> None:
-        """Refuse what does not fit. :raises EditError: if so, with what is allowed"""
-        limits = self._limits
-        if size > limits.largest:
-            raise EditError(
-                f"File too long: it would have {size} bytes, at most {limits.largest} are kept. Shorten it."
+        async def plan(token: str) -> Planned[None]:
+            now = datetime.now(UTC)
+            standing = await self.files.standing(path, now)
+            file, before = standing.file, standing.sums
+            if file is None:
+                raise EditError(f"File not found: {path}")
+            check_version(path, file, expected)
+            room = await self.past.room(standing, file.version + 1, 0, token)
+            after = replace(
+                before, entries=before.entries - 1, size=before.size - file.size, past=before.past - room.freed
             )
-        if sums.entries > limits.files:
-            raise EditError(f"Too many files: at most {limits.files} are kept. Delete some, or put several into one.")
-        if sums.size > limits.space:
-            raise EditError(
-                f"Memory full: all files together would have {sums.size} bytes, at most {limits.space} are kept. "
-                "Delete or shorten some."
-            )
+            marked = self.files.kept(sql.MARKED, path=path.text, now=now, token=token)
+            gone = self.files.bound(sql.DELETED, path=path.text, token=token)
+            return Planned(None, before, after, (marked, gone, *room.statements))
+
+        await change(self._store, plan)
+
+    async def delete_below(self, directory: TextPath) -> int:
+        """Delete what lies below a directory and return how many files that were."""
+        keys = KeyRange.below(directory.text)
+
+        async def plan(token: str) -> Planned[int]:
+            before, extent = await sums_of(self._store), await self.files.extent(directory)
+            if not extent.files:
+                return Planned(0)
+            after = replace(before, entries=before.entries - extent.files, size=before.size - extent.size)
+            within = {"start": keys.start, "stop": keys.stop, "token": token}
+            marked = self.files.kept(sql.MARKED_BELOW, now=datetime.now(UTC), **within)
+            return Planned(extent.files, before, after, (marked, self.files.bound(sql.DELETED_BELOW, **within)))
+
+        return await change(self._store, plan)
+
+    async def _written(self, standing: Standing, token: str, path: TextPath, content: str, result: R) -> Planned[R]:
+        file, before = standing.file, standing.sums
+        if file is None:
+            await self.files.check_free(path)
+        elif content == file.content:
+            return Planned(result)
+        size = len(content.encode())
+        after = replace(
+            before, entries=before.entries + (file is None), size=before.size + size - (file.size if file else 0)
+        )
+        check_room(self._limits, after, size)
+        version = max(standing.last_version, file.version if file else 0) + 1
+        room = await self.past.room(standing, version, size, token)
+        which = {"path": path.text, "token": token}
+        statements = (
+            self.files.bound(
+                sql.INSERTED if file is None else sql.UPDATED,
+                content=content,
+                size=size,
+                version=version,
+                now=datetime.now(UTC),
+                **which,
+            ),
+            self.files.kept(sql.KEPT, **which),
+            *room.statements,
+            *self.files.index.indexed(path.text, content, token),
+        )
+        return Planned(result, before, replace(after, past=before.past + size - room.freed), statements)
+
+
+def check_room(limits: MemoryLimits, sums: Sums, size: int) -> None:
+    """Refuse what does not fit. :raises EditError: if so, with what is allowed"""
+    if size > limits.largest:
+        raise EditError(f"File too long: it would have {size} bytes, at most {limits.largest} are kept.")
+    if sums.entries > limits.files:
+        raise EditError(f"Too many files: at most {limits.files} are kept. Delete some, or put several into one.")
+    if sums.size > limits.space:
+        raise EditError(
+            f"Memory full: all files together would have {sums.size} bytes, at most {limits.space} are kept. "
+            "Delete or shorten some."
+        )
 
 
 def check_version(path: TextPath, file: MemoryFile | None, expected: int | None) -> None:

@@ -5,22 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, case, func, insert, literal, select
 
+from engine import memory_sql as sql
 from engine.contract import ToolContext
-from engine.memory_changes import MemoryChanges, check_version
+from engine.memory_changes import check_room, check_version
 from engine.memory_limits import LONGEST_PATH, MemoryLimits
-from engine.memory_store import COLUMNS
+from engine.memory_past import MemoryPast
+from engine.memory_store import MemoryStore
 from engine.text_editing import EditError
-from engine.text_index import keys_below
+from engine.text_index import KeyRange
 from engine.text_path import TextPath
-from engine.tool_ledger import Planned, Sums, change
-from engine.tool_schema import memory_files, memory_history
-from events.schema import Key, Utc
+from engine.tool_ledger import Planned, change, sums_of
 
 __all__ = ("MemoryMoves",)
-
-Condition = ColumnElement[bool]
 
 
 class MemoryMoves:
@@ -28,26 +25,32 @@ class MemoryMoves:
 
     def __init__(self, context: ToolContext, limits: MemoryLimits) -> None:
         self._store = context.store
-        self._changes = MemoryChanges(context, limits)
-        self._files = self._changes.files
-        self._past = self._changes.past
+        self._limits = limits
+        self._files = MemoryStore(context)
+        self._past = MemoryPast(self._files)
 
     async def rename(self, old: TextPath, new: TextPath, expected: int | None = None) -> None:
         """Give a file another path, at which nothing may be."""
 
-        async def plan(before: Sums, holds: Condition) -> Planned[None]:
-            file = await self._files.read(old)
+        async def plan(token: str) -> Planned[None]:
+            now = datetime.now(UTC)
+            standing = await self._files.standing(old, now)
+            file, before = standing.file, standing.sums
             if file is None:
                 raise EditError(f"File not found: {old}")
             check_version(old, file, expected)
             await self._files.check_free(new)
-            now = datetime.now(UTC)
             version = max(file.version, await self._past.last_version(new.text)) + 1
-            which, moved = self._files.here(old), self._files.here(new)
-            renamed = self._files.updated(which, holds, path=new.text, version=version, updated_at=now)
-            statements = (self._past.marked(which, now, holds), renamed, self._past.kept(moved, now, holds))
-            indexed = self._files.index.indexed(new.text, file.content, holds)
-            return Planned(None, replace(before, past=before.past + file.size), (*statements, *indexed))
+            room = await self._past.room(standing, file.version + 1, file.size, token)
+            moved = {"path": old.text, "new_path": new.text, "version": version}
+            statements = (
+                self._files.kept(sql.MARKED, path=old.text, now=now, token=token),
+                self._files.bound(sql.MOVED, now=now, token=token, **moved),
+                self._files.kept(sql.KEPT, path=new.text, token=token),
+                *room.statements,
+                *self._files.index.indexed(new.text, file.content, token),
+            )
+            return Planned(None, before, replace(before, past=before.past + file.size - room.freed), statements)
 
         await change(self._store, plan)
 
@@ -55,68 +58,52 @@ class MemoryMoves:
         """Give a directory another path, at and below which nothing may be; return how many files that moved."""
         if new.text.startswith(old.text):
             raise EditError(f"Cannot rename {old} to {new}, which lies within it.")
+        left, right = KeyRange.below(old.text), KeyRange.below(new.text)
 
-        async def plan(before: Sums, holds: Condition) -> Planned[int]:
-            extent = await self._files.extent(old)
+        async def plan(token: str) -> Planned[int]:
+            before, extent = await sums_of(self._store), await self._files.extent(old)
             if not extent.files:
                 raise EditError(f"Directory not found: {old}")
             await self._files.check_free(new)
             longest = extent.longest - len(old.text) + len(new.text)
             if longest > LONGEST_PATH:
                 raise EditError(f"Invalid path: a path would have {longest} characters, at most {LONGEST_PATH}.")
-            now, which = datetime.now(UTC), self._files.below(old)
-            path = literal(new.text, Key()) + func.substr(memory_files.c.path, len(old.text) + 1)
-            changed = {"path": path, "version": self._next_version(path), "updated_at": now}
+            now, space = datetime.now(UTC), self._files.index.space
+            there = {"start": left.start, "stop": left.stop, "token": token}
+            here = {"start": right.start, "stop": right.stop, "token": token}
+            renamed = {"new_start": new.text, "offset": len(old.text) + 1, **there}
             statements = (
-                self._past.marked(which, now, holds),
-                self._files.updated(which, holds, **changed),
-                self._past.kept(self._files.below(new), now, holds),
-                *self._files.index.moved(old.text, new.text, self._files.has, holds),
+                self._files.kept(sql.MARKED_BELOW, now=now, **there),
+                self._files.bound(sql.MOVED_BELOW, now=now, **renamed),
+                self._files.kept(sql.KEPT_BELOW, **here),
+                self._files.bound(sql.UNFOUND_BELOW, space=space, **here),
+                self._files.bound(sql.REFOUND_BELOW, space=space, **renamed),
             )
-            return Planned(extent.files, replace(before, past=before.past + extent.size), statements)
+            return Planned(extent.files, before, replace(before, past=before.past + extent.size), statements)
 
         return await change(self._store, plan)
 
     async def restore_below(self, directory: TextPath) -> int:
-        """Bring back what was last deleted at once below a directory, in which nothing may be; return how many."""
+        """Bring back what last went at once from below a directory, in which nothing may be; return how many."""
+        keys = KeyRange.below(directory.text)
 
-        async def plan(before: Sums, holds: Condition) -> Planned[int]:
-            deleted = await self._past.deleted(directory.text, 1)
-            if not deleted:
+        async def plan(token: str) -> Planned[int]:
+            before = await sums_of(self._store)
+            gone = await self._past.gone(directory.text, 1)
+            if not gone:
                 raise EditError(f"Nothing is kept of {directory}. See memory_history.")
             if not directory.is_root:
                 await self._files.check_free(directory)
             elif before.entries:
                 raise EditError("The memory is not empty; restore a directory or a file of it.")
-            last = deleted[0]
-            gone, former = memory_history, memory_history.alias("former")
-            which = [
-                *self._past.here(),
-                *keys_below(gone.c.path, directory.text),
-                gone.c.content.is_(None),
-                gone.c.changed_at == last.changed_at,
-                *self._past.here(former),
-                former.c.path == gone.c.path,
-                former.c.version == gone.c.version - 1,
-                former.c.content.is_not(None),
-            ]
-            counted = select(func.count(), func.coalesce(func.sum(former.c.size), 0)).where(*which)
-            files, size = map(int, (await self._store.read(counted))[0])
-            sums = replace(before, entries=before.entries + files, size=before.size + size, past=before.past + size)
-            self._changes.check_room(sums, 0)
-            now = datetime.now(UTC)
-            columns = (gone.c.tenant, gone.c.tool_id, gone.c.path, former.c.content, former.c.size, gone.c.version + 1)
-            row = select(*columns, literal(now, Utc()), literal(now, Utc())).where(*which, holds)
-            made = insert(memory_files).from_select(list(COLUMNS), row, include_defaults=False)
-            return Planned(files, sums, (made, self._past.kept(self._files.below(directory), now, holds)))
+            which = {"start": keys.start, "stop": keys.stop, "changed_at": gone[0].changed_at}
+            files, size = map(int, (await self._files.rows(sql.RESTORABLE_BELOW, **which))[0])
+            after = replace(before, entries=before.entries + files, size=before.size + size, past=before.past + size)
+            check_room(self._limits, after, 0)
+            statements = (
+                self._files.bound(sql.RESTORED_BELOW, now=datetime.now(UTC), token=token, **which),
+                self._files.kept(sql.KEPT_BELOW, start=keys.start, stop=keys.stop, token=token),
+            )
+            return Planned(files, before, after, statements)
 
         return await change(self._store, plan)
-
-    def _next_version(self, path: ColumnElement[str]) -> ColumnElement[int]:
-        """Return the version of a file at a path that others may have had before it."""
-        past = memory_history.c
-        known = func.coalesce(
-            select(func.max(past.version)).where(*self._past.here(), past.path == path).scalar_subquery(), 0
-        )
-        version = memory_files.c.version
-        return case((known > version, known), else_=version) + 1

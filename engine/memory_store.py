@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-from sqlalchemy import Integer, Text, and_, delete, exists, func, insert, literal, select, update
-from sqlalchemy.sql import ColumnElement
 
-from engine.contract import ToolStore
-from engine.memory_limits import LISTED
+from engine import memory_sql as sql
+from engine.contract import ToolContext
+from engine.memory_limits import LISTED, RESTORABLE
 from engine.text_editing import EditError
-from engine.text_index import TextIndex, keys_below
+from engine.text_index import KeyRange, TextIndex
 from engine.text_path import TextPath
 from engine.text_search import Hit, TextSearch
-from engine.tool_schema import memory_files, text_index
-from events.schema import Key, Utc
+from engine.tool_ledger import Sums
+from engine.tool_sql import Sql
 
-__all__ = ("COLUMNS", "Extent", "MemoryFile", "MemoryStore")
-
-COLUMNS: Final = ("tenant", "tool_id", "path", "content", "size", "version", "created_at", "updated_at")
+__all__ = ("Extent", "MemoryFile", "MemoryStore", "OldVersion", "Standing")
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
@@ -30,11 +26,40 @@ class MemoryFile(msgspec.Struct, frozen=True):
     content: str
     size: int
     version: int
-    updated_at: datetime
+    updated_at: datetime | None = None
+
+
+class OldVersion(msgspec.Struct, frozen=True):
+    """A version in the history, and its bytes."""
+
+    path: str
+    version: int
+    size: int
+
+
+class Standing(msgspec.Struct):
+    """What a change of one file is decided on.
+
+    :ivar past: the file's versions that are kept
+    :ivar gone: versions of files that were deleted too long ago to come back
+    """
+
+    sums: Sums = Sums()
+    file: MemoryFile | None = None
+    past: list[OldVersion] = []
+    gone: list[OldVersion] = []
+
+    @property
+    def last_version(self) -> int:
+        """The last version the path ever had, 0 for none."""
+        return max((each.version for each in self.past), default=0)
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """How much lies below a directory."""
+    """How much lies below a directory.
+
+    :ivar longest: characters of the longest path
+    """
 
     files: int
     size: int
@@ -42,96 +67,80 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 class MemoryStore:
-    """Reads one user's files, and says how they are written."""
+    """Reads one user's files, and binds the statements that change them.
 
-    def __init__(self, store: ToolStore) -> None:
-        self._store = store
-        self.index = TextIndex(store, "memory")
-        self._search = TextSearch(store, self.index, memory_files.c.path, memory_files.c.content, self.here())
+    Every method that reads raises LogUnavailable if the database cannot be read.
+    """
+
+    def __init__(self, context: ToolContext) -> None:
+        self._store = context.store
+        self._origin = {"conversation_id": context.conversation_id, "by_call": context.idempotency_key}
+        self.index = TextIndex(context.store, "memory")
 
     async def read(self, path: TextPath) -> MemoryFile | None:
-        """Return a file, or None. :raises LogUnavailable: if the database cannot be read"""
-        files = memory_files.c
-        rows = await self._store.read(
-            select(files.content, files.size, files.version, files.updated_at).where(*self.here(path))
-        )
+        """Return a file, or None."""
+        rows = await self.rows(sql.READ, path=path.text)
         return MemoryFile(*rows[0]) if rows else None
 
+    async def standing(self, path: TextPath, now: datetime) -> Standing:
+        """Return what a change of a file is decided on, as it was at one moment."""
+        standing = Standing()
+        for kind, text, a, b, c, d, content in await self.rows(sql.STANDING, path=path.text, before=now - RESTORABLE):
+            match kind:
+                case "sums":
+                    standing.sums = Sums(a, b, c, d, text)
+                case "file":
+                    standing.file = MemoryFile(content, b, a)
+                case "past":
+                    standing.past.append(OldVersion(text, a, b))
+                case _:
+                    standing.gone.append(OldVersion(text, a, b))
+        return standing
+
     async def page(self, directory: TextPath, after: str) -> list[str]:
-        """Return the paths below a directory after one, at most one more than a listing shows; see :meth:`read`."""
-        path = memory_files.c.path
-        rows = await self._store.read(
-            select(path).where(*self.below(directory), path > after).order_by(path).limit(LISTED + 1)
-        )
+        """Return the paths below a directory after one, at most one more than a listing shows."""
+        rows = await self.rows(sql.PAGE, after=after, limit=LISTED + 1, **_within(directory))
         return [row[0] for row in rows]
 
     async def extent(self, directory: TextPath) -> Extent:
-        """Return how much lies below a directory; see :meth:`read`."""
-        files = memory_files.c
-        size = func.coalesce(func.sum(files.size), 0)
-        longest = func.coalesce(func.max(func.length(files.path)), 0)
-        rows = await self._store.read(select(func.count(), size, longest).where(*self.below(directory)))
+        """Return how much lies below a directory."""
+        rows = await self.rows(sql.EXTENT, **_within(directory))
         return Extent(*map(int, rows[0]))
 
     async def find(self, piece: str, limit: int, below: TextPath) -> list[Hit]:
-        """Return the files that have a piece of text in path or content, in any case; see :meth:`read`."""
-        return await self._search.find(piece, limit, "" if below.is_root else below.text)
+        """Return the files that have a piece of text in path or content, in any case."""
+        search = TextSearch(self._store, self.index, sql.NAMED, sql.CONTENTS)
+        return await search.find(piece, limit, KeyRange.below(below.text))
 
     async def check_free(self, path: TextPath) -> None:
         """Refuse a path at which nothing can be made: it is there, or it, or what it lies in, is of the other kind.
 
         :raises EditError: if so
-        :raises LogUnavailable: if the database cannot be read
         """
-        files, directory = memory_files.c, path.as_directory
-        taken = [path.as_file.text, *path.above]
-        rows = await self._store.read(
-            select(files.path)
-            .where(*self.here(), files.path.in_(taken))
-            .union_all(
-                select(files.path).where(*self.below(directory)).order_by(files.path).limit(1).subquery().select()
-            )
-        )
-        for (found,) in rows:
-            if found == path.as_file.text or (path.is_directory and found not in taken):
-                raise EditError(f"File already exists at {found}")
-            if found not in taken:
-                raise EditError(f"{directory} is a directory; a file cannot have its name.")
-            raise EditError(f"{found} is a file, so nothing can lie below it.")
+        above = await self.rows(sql.ABOVE, keys=[path.as_file.text, *path.above])
+        if above and above[0][0] == path.as_file.text:
+            raise EditError(f"File already exists at {above[0][0]}")
+        if above:
+            raise EditError(f"{above[0][0]} is a file, so nothing can lie below it.")
+        below = await self.rows(sql.BELOW, **_within(path.as_directory))
+        if below and path.is_directory:
+            raise EditError(f"File already exists at {below[0][0]}")
+        if below:
+            raise EditError(f"{path.as_directory} is a directory; a file cannot have its name.")
 
-    def inserted(
-        self, path: TextPath, content: str, size: int, version: int, now: datetime, holds: ColumnElement[bool]
-    ) -> Any:
-        """Return the statement that makes a file."""
-        row = select(
-            *(literal(key, Key()) for key in (self._store.tenant, self._store.tool_id, path.text)),
-            literal(content, Text()),
-            *(literal(number, Integer()) for number in (size, version)),
-            *(literal(moment, Utc()) for moment in (now, now)),
-        ).where(holds)
-        return insert(memory_files).from_select(list(COLUMNS), row, include_defaults=False)
+    async def rows(self, statement: Sql, **values: Any) -> Any:
+        """Return the rows of a statement."""
+        return await self._store.read(statement.bind(self._store, **values))
 
-    def updated(self, which: Sequence[ColumnElement[bool]], holds: ColumnElement[bool], **changed: Any) -> Any:
-        """Return the statement that changes files."""
-        return update(memory_files).where(*which, holds).values(changed)
+    def bound(self, statement: Sql, **values: Any) -> Any:
+        """Return a statement with its values."""
+        return statement.bind(self._store, **values)
 
-    def deleted(self, which: Sequence[ColumnElement[bool]], holds: ColumnElement[bool]) -> Any:
-        """Return the statement that deletes files."""
-        return delete(memory_files).where(*which, holds)
+    def kept(self, statement: Sql, **values: Any) -> Any:
+        """Return a statement that keeps versions in the history, with its values and those of the call."""
+        return statement.bind(self._store, **values, **self._origin)
 
-    def unfound(self, path: str, holds: ColumnElement[bool]) -> Any:
-        """Return the statement after which a search does not look at a path any more, unless a file is there."""
-        return self.index.forgotten(and_(text_index.c.key == path, ~self.has(text_index.c.key)), holds)
 
-    def here(self, *paths: TextPath) -> list[ColumnElement[bool]]:
-        """Return the conditions: this user's and row's, and of this path."""
-        owner = [memory_files.c.tenant == self._store.tenant, memory_files.c.tool_id == self._store.tool_id]
-        return owner + [memory_files.c.path == path.text for path in paths]
-
-    def has(self, path: ColumnElement[str]) -> ColumnElement[bool]:
-        """Return the condition: there is a file at a path that another table has."""
-        return exists().where(*self.here(), memory_files.c.path == path)
-
-    def below(self, directory: TextPath) -> list[ColumnElement[bool]]:
-        """Return the conditions: this user's and row's, and below a directory."""
-        return [*self.here(), *keys_below(memory_files.c.path, "" if directory.is_root else directory.text)]
+def _within(directory: TextPath) -> dict[str, str]:
+    keys = KeyRange.below(directory.text)
+    return {"start": keys.start, "stop": keys.stop}

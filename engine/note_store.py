@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import Integer, Text, delete, func, insert, literal, select, update
-from sqlalchemy.sql import ColumnElement
 
 from engine.contract import ToolStore
 from engine.note_limits import LISTED, NOTES, VERSIONS
-from engine.schema import note_history, notes
 from engine.text_editing import EditError
 from engine.text_index import TextIndex
 from engine.text_search import Hit, TextSearch
 from engine.tool_ledger import Planned, Sums, change
-from events.schema import Key, Utc
+from engine.tool_sql import Sql
 
 __all__ = ("ListedNote", "Note", "NoteStore", "NoteVersion")
+
+_STANDING: Final = Sql(
+    "SELECT 'sums' AS kind, token AS text, entries AS a, size AS b, past AS c, last AS d "
+    "FROM tool_ledgers WHERE {here} "
+    "UNION ALL SELECT 'note', content, version, 0, 0, 0 FROM notes WHERE {here} AND title = :title "
+    "UNION ALL SELECT 'past', NULL, max(version), 0, 0, 0 "
+    "FROM note_history WHERE {here} AND title = :title"
+)
+_READ: Final = Sql("SELECT content, version FROM notes WHERE {here} AND title = :title")
+_PAGE: Final = Sql(
+    "SELECT title, version, length(content) AS length, updated_at FROM notes WHERE {here} AND title > :after "
+    "ORDER BY title LIMIT :limit",
+    moments=("updated_at",),
+)
+_VERSIONS: Final = Sql(
+    "SELECT version, length(content) AS length, changed_at, by_call "
+    "FROM note_history WHERE {here} AND title = :title ORDER BY version DESC",
+    moments=("changed_at",),
+)
+_FORMER: Final = Sql(
+    "SELECT version, content FROM note_history WHERE {here} AND title = :title "
+    "AND version >= :version AND version <= :upto ORDER BY version DESC LIMIT 1"
+)
+_NAMED: Final = Sql(
+    "SELECT title FROM notes WHERE {here} AND title >= :start AND title < :stop "
+    "AND lower(title) LIKE :pattern ESCAPE '\\' ORDER BY title LIMIT :limit"
+)
+_CONTENTS: Final = Sql("SELECT title, content FROM notes WHERE {here} AND title IN :keys")
+
+_INSERTED: Final = Sql(
+    "INSERT INTO notes (tenant, tool_id, title, content, version, created_at, updated_at) "
+    "SELECT :tenant, :tool_id, :title, :content, :version, :now, :now WHERE {holds}"
+)
+_UPDATED: Final = Sql(
+    "UPDATE notes SET content = :content, version = :version, updated_at = :now "
+    "WHERE {here} AND title = :title AND {holds}"
+)
+_DELETED: Final = Sql("DELETE FROM notes WHERE {here} AND title = :title AND {holds}")
+_KEPT: Final = Sql(
+    "INSERT INTO note_history (tenant, tool_id, title, version, content, changed_at, by_call) "
+    "SELECT tenant, tool_id, title, version, content, updated_at, :by_call FROM notes "
+    "WHERE {here} AND title = :title AND {holds}"
+)
+_TRIMMED: Final = Sql("DELETE FROM note_history WHERE {here} AND title = :title AND version <= :upto AND {holds}")
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -48,6 +89,14 @@ class NoteVersion(msgspec.Struct, frozen=True):
     by_call: str | None
 
 
+class _Standing(msgspec.Struct):
+    """What is there when a change is decided on."""
+
+    sums: Sums = Sums()
+    note: Note | None = None
+    last_version: int = 0
+
+
 class NoteStore:
     """The notes of one user and tool row.
 
@@ -58,30 +107,24 @@ class NoteStore:
         self._store = store
         self._by_call = by_call
         self._index = TextIndex(store, "notes")
-        self._search = TextSearch(store, self._index, notes.c.title, notes.c.content, self._here())
 
     async def read(self, title: str) -> Note | None:
         """Return a note, or None. :raises LogUnavailable: if the database cannot be read"""
-        rows = await self._store.read(select(notes.c.content, notes.c.version).where(*self._here(title)))
+        rows = await self._store.read(_READ.bind(self._store, title=title))
         return Note(rows[0][0], rows[0][1]) if rows else None
 
     async def page(self, after: str) -> list[ListedNote]:
         """Return the notes after a title, at most one more than a listing shows; see :meth:`read`."""
-        columns = notes.c.title, notes.c.version, func.length(notes.c.content), notes.c.updated_at
-        rows = await self._store.read(
-            select(*columns).where(*self._here(), notes.c.title > after).order_by(notes.c.title).limit(LISTED + 1)
-        )
+        rows = await self._store.read(_PAGE.bind(self._store, after=after, limit=LISTED + 1))
         return [ListedNote(*row) for row in rows]
 
     async def find(self, piece: str, limit: int) -> list[Hit]:
         """Return the notes that have a piece of text in title or content, in any case; see :meth:`read`."""
-        return await self._search.find(piece, limit)
+        return await TextSearch(self._store, self._index, _NAMED, _CONTENTS).find(piece, limit)
 
     async def versions(self, title: str) -> list[NoteVersion]:
         """Return the versions that are kept, the newest first; see :meth:`read`."""
-        past = note_history.c
-        columns = past.version, func.length(past.content), past.changed_at, past.by_call
-        rows = await self._store.read(select(*columns).where(*self._past(title)).order_by(past.version.desc()))
+        rows = await self._store.read(_VERSIONS.bind(self._store, title=title))
         return [NoteVersion(*row) for row in rows]
 
     async def change(self, title: str, edit: Callable[[Note | None], str], expected: int | None = None) -> None:
@@ -95,10 +138,10 @@ class NoteStore:
         :raises LogUnavailable: if the database cannot be read or written
         """
 
-        async def plan(before: Sums, holds: ColumnElement[bool]) -> Planned[None]:
-            note = await self.read(title)
-            _check(note, expected)
-            return await self._written(before, holds, title, note, edit(note))
+        async def plan(token: str) -> Planned[None]:
+            standing = await self._standing(title)
+            _check(standing.note, expected)
+            return self._written(standing, token, title, edit(standing.note), None)
 
         await change(self._store, plan)
 
@@ -108,91 +151,69 @@ class NoteStore:
         :raises EditError: if that version is not kept; otherwise see :meth:`change`
         """
 
-        async def plan(before: Sums, holds: ColumnElement[bool]) -> Planned[int]:
-            note = await self.read(title)
-            _check(note, expected)
-            found, content = await self._former(title, note, version)
-            planned = await self._written(before, holds, title, note, content)
-            return Planned(found, planned.sums, planned.statements)
+        async def plan(token: str) -> Planned[int]:
+            standing = await self._standing(title)
+            _check(standing.note, expected)
+            found, content = await self._former(title, standing, version)
+            return self._written(standing, token, title, content, found)
 
         return await change(self._store, plan)
 
     async def delete(self, title: str, expected: int | None = None) -> bool:
         """Delete a note and tell whether there was one; its history stays. See :meth:`change`."""
 
-        async def plan(before: Sums, holds: ColumnElement[bool]) -> Planned[bool]:
-            note = await self.read(title)
-            if note is None:
+        async def plan(token: str) -> Planned[bool]:
+            standing = await self._standing(title)
+            if standing.note is None:
                 return Planned(False)
-            _check(note, expected)
-            gone = delete(notes).where(*self._here(title), holds)
-            unfound = self._index.forgotten(self._index.of(title), holds)
-            return Planned(True, replace(before, entries=before.entries - 1), (gone, unfound))
+            _check(standing.note, expected)
+            after = replace(standing.sums, entries=standing.sums.entries - 1)
+            gone = _DELETED.bind(self._store, title=title, token=token)
+            return Planned(True, standing.sums, after, (gone, self._index.forgotten(title, token)))
 
         return await change(self._store, plan)
 
-    async def _former(self, title: str, note: Note | None, version: int | None) -> tuple[int, str]:
-        past = note_history.c
-        asked = select(past.version, past.content).where(*self._past(title))
-        if version is not None:
-            asked = asked.where(past.version == version)
-        elif note is not None:
-            asked = asked.where(past.version < note.version)
-        rows = await self._store.read(asked.order_by(past.version.desc()).limit(1))
+    async def _standing(self, title: str) -> _Standing:
+        standing = _Standing()
+        for kind, text, *numbers in await self._store.read(_STANDING.bind(self._store, title=title)):
+            if kind == "sums":
+                entries, size, past, last = numbers
+                standing.sums = Sums(entries, size, past, last, text)
+            elif kind == "note":
+                standing.note = Note(text, numbers[0])
+            else:
+                standing.last_version = numbers[0] or 0
+        return standing
+
+    async def _former(self, title: str, standing: _Standing, version: int | None) -> tuple[int, str]:
+        note = standing.note
+        upto = standing.last_version if note is None else note.version - 1
+        bounds = {"version": version or 0, "upto": version or upto}
+        rows = await self._store.read(_FORMER.bind(self._store, title=title, **bounds))
         if rows:
             return rows[0][0], rows[0][1]
         if version is not None:
             raise EditError(f"Version {version} of the note is not kept. See note_history.")
         raise EditError("No note found." if note is None else "Nothing to undo: this is the note's first version.")
 
-    async def _written(
-        self, before: Sums, holds: ColumnElement[bool], title: str, note: Note | None, content: str
-    ) -> Planned[None]:
+    def _written(self, standing: _Standing, token: str, title: str, content: str, result: Any) -> Planned[Any]:
+        note, after = standing.note, standing.sums
         if note is not None and content == note.content:
-            return Planned(None)
-        now = datetime.now(UTC)
-        if note is None:
-            if before.entries >= NOTES:
-                raise EditError(f"Too many notes: at most {NOTES} are kept. Delete some.")
-            before, version = replace(before, entries=before.entries + 1), await self._last(title) + 1
-            written: Any = self._inserted(title, version, content, now, holds)
-        else:
-            version = note.version + 1
-            changed = {"content": content, "version": version, "updated_at": now}
-            written = update(notes).where(*self._here(title), holds).values(changed)
-        forgotten = delete(note_history).where(*self._past(title), note_history.c.version <= version - VERSIONS, holds)
-        remembered = self._remembered(title, version, content, now, holds)
-        return Planned(None, before, (written, remembered, forgotten, *self._index.indexed(title, content, holds)))
-
-    async def _last(self, title: str) -> int:
-        rows = await self._store.read(
-            select(func.coalesce(func.max(note_history.c.version), 0)).where(*self._past(title))
+            return Planned(result)
+        if note is None and after.entries >= NOTES:
+            raise EditError(f"Too many notes: at most {NOTES} are kept. Delete some.")
+        after = replace(after, entries=after.entries + (note is None))
+        version = max(standing.last_version, note.version if note else 0) + 1
+        which = {"title": title, "token": token}
+        statements = (
+            (_INSERTED if note is None else _UPDATED).bind(
+                self._store, content=content, version=version, now=datetime.now(UTC), **which
+            ),
+            _KEPT.bind(self._store, by_call=self._by_call, **which),
+            _TRIMMED.bind(self._store, upto=version - VERSIONS, **which),
+            *self._index.indexed(title, content, token),
         )
-        return int(rows[0][0])
-
-    def _here(self, *titles: str) -> list[ColumnElement[bool]]:
-        owner = [notes.c.tenant == self._store.tenant, notes.c.tool_id == self._store.tool_id]
-        return owner + [notes.c.title == title for title in titles]
-
-    def _past(self, title: str) -> list[ColumnElement[bool]]:
-        past = note_history.c
-        return [past.tenant == self._store.tenant, past.tool_id == self._store.tool_id, past.title == title]
-
-    def _columns(self, title: str, version: int, content: str) -> Sequence[ColumnElement[Any]]:
-        keys = (literal(key, Key()) for key in (self._store.tenant, self._store.tool_id, title))
-        return *keys, literal(version, Integer()), literal(content, Text())
-
-    def _inserted(self, title: str, version: int, content: str, now: datetime, holds: ColumnElement[bool]) -> Any:
-        times = literal(now, Utc()), literal(now, Utc())
-        row = select(*self._columns(title, version, content), *times).where(holds)
-        names = ["tenant", "tool_id", "title", "version", "content", "created_at", "updated_at"]
-        return insert(notes).from_select(names, row, include_defaults=False)
-
-    def _remembered(self, title: str, version: int, content: str, now: datetime, holds: ColumnElement[bool]) -> Any:
-        change_of = literal(now, Utc()), literal(self._by_call, Text())
-        row = select(*self._columns(title, version, content), *change_of).where(holds)
-        names = ["tenant", "tool_id", "title", "version", "content", "changed_at", "by_call"]
-        return insert(note_history).from_select(names, row, include_defaults=False)
+        return Planned(result, standing.sums, after, statements)
 
 
 def _check(note: Note | None, expected: int | None) -> None:

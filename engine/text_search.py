@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from sqlalchemy import Column, func, select
-from sqlalchemy.sql import ColumnElement
 
 from engine.contract import ToolStore
-from engine.text_index import TextIndex, keys_below
+from engine.text_index import EVERYTHING, KeyRange, TextIndex
+from engine.tool_sql import Sql
 
 __all__ = ("Hit", "TextSearch")
 
@@ -33,62 +32,44 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class TextSearch:
-    """Looks through the texts of one table that are this store's.
+    """Looks through the texts of one table.
 
-    :param here: the condition: this tenant's and row's
+    :param named: selects the keys within ``:start`` and ``:stop`` that are LIKE a ``:pattern`` (``ESCAPE '\\'``), in
+        lower case, at most ``:limit``, in order
+    :param contents: selects (key, content) of ``:keys``
     """
 
-    def __init__(
-        self,
-        store: ToolStore,
-        index: TextIndex,
-        key: Column[str],
-        content: Column[str],
-        here: Sequence[ColumnElement[bool]],
-    ) -> None:
+    def __init__(self, store: ToolStore, index: TextIndex, named: Sql, contents: Sql) -> None:
         self._store = store
         self._index = index
-        self._key = key
-        self._content = content
-        self._here = here
+        self._named = named
+        self._contents = contents
 
-    async def find(self, piece: str, limit: int, below: str = "") -> list[Hit]:
+    async def find(self, piece: str, limit: int, within: KeyRange = EVERYTHING) -> list[Hit]:
         """Return up to ``limit`` texts: named so, then with the piece elsewhere in their key, then in their content.
 
-        :param below: only those whose keys begin so
         :raises LogUnavailable: if the database cannot be read
         """
         folded = piece.casefold()
-        keys = await self._keys(piece, folded, below)
-        hits = [Hit(key) for key in keys[:limit]]
-        known, after = set(keys), below
+        keys = await self._keys(piece, folded, within)
+        hits, known, after = [Hit(key) for key in keys[:limit]], set(keys), ""
         while len(hits) < limit:
-            candidates = await self._index.candidates(piece, after, _BATCH, below)
-            for key, content in await self._contents([key for key in candidates if key not in known]):
-                if folded in content.casefold():
-                    hits.append(_hit(key, content, folded))
+            candidates = await self._index.candidates(piece, after, _BATCH, within)
+            unknown = [key for key in candidates if key not in known]
+            if unknown:
+                rows = await self._store.read(self._contents.bind(self._store, keys=unknown))
+                hits += [_hit(key, content, folded) for key, content in sorted(rows) if folded in content.casefold()]
             if len(candidates) < _BATCH:
                 break
             after = candidates[-1]
         return hits[:limit]
 
-    async def _keys(self, piece: str, folded: str, below: str) -> list[str]:
-        pattern = "%" + "".join(map(_likened, piece)) + "%"
-        rows = await self._store.read(
-            select(self._key)
-            .where(*self._here, *keys_below(self._key, below), func.lower(self._key).like(pattern.lower(), escape="\\"))
-            .order_by(self._key)
-            .limit(_NAMES)
-        )
+    async def _keys(self, piece: str, folded: str, within: KeyRange) -> list[str]:
+        pattern = f"%{''.join(map(_likened, piece))}%".lower()
+        where = {"start": within.start, "stop": within.stop, "pattern": pattern, "limit": _NAMES}
+        rows: Sequence[tuple[str]] = await self._store.read(self._named.bind(self._store, **where))
         found = [row[0] for row in rows if folded in row[0].casefold()]
         return sorted(found, key=lambda key: (_rank(key.casefold(), folded), key))
-
-    async def _contents(self, keys: Sequence[str]) -> Sequence[tuple[str, str]]:
-        if not keys:
-            return ()
-        return await self._store.read(
-            select(self._key, self._content).where(*self._here, self._key.in_(keys)).order_by(self._key)
-        )
 
 
 def _likened(character: str) -> str:

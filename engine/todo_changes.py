@@ -7,18 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy.sql import ColumnElement
 
 from engine.contract import ToolContext
 from engine.text_editing import EditError
 from engine.todo_item import TodoItem
 from engine.todo_limits import TODOS
 from engine.todo_store import TodoStore
-from engine.tool_ledger import Planned, Sums, change
+from engine.tool_ledger import Planned, change, sums_of
 
 __all__ = ("TodoChanges",)
-
-Condition = ColumnElement[bool]
 
 
 class TodoChanges:
@@ -35,47 +32,48 @@ class TodoChanges:
     async def create(self, wanted: Sequence[TodoItem]) -> list[TodoItem]:
         """Make items and return them with their numbers; those they have do not matter."""
 
-        async def plan(before: Sums, holds: Condition) -> Planned[list[TodoItem]]:
+        async def plan(token: str) -> Planned[list[TodoItem]]:
+            before = await sums_of(self._store)
             if before.entries + len(wanted) > TODOS:
                 raise EditError(f"Too many todos: at most {TODOS} are kept. Delete some that are completed.")
             for parent in {item.parent for item in wanted if item.parent is not None}:
                 await self._check_parent(parent)
             items = [replace(item, number=number) for number, item in enumerate(wanted, before.last + 1)]
-            sums = replace(before, entries=before.entries + len(items), last=items[-1].number)
-            return Planned(items, sums, tuple(self.items.made(items, datetime.now(UTC), holds)))
+            after = replace(before, entries=before.entries + len(items), last=items[-1].number)
+            return Planned(items, before, after, tuple(self.items.made(items, datetime.now(UTC), token)))
 
         return await change(self._store, plan)
 
     async def update(self, number: int, **changed: Any) -> TodoItem:
         """Change fields of an item and return it as it is then."""
 
-        async def plan(before: Sums, holds: Condition) -> Planned[TodoItem]:
+        async def plan(token: str) -> Planned[TodoItem]:
+            before = await sums_of(self._store)
             item = await self.found(number)
             parent = changed.get("parent")
             if parent is not None:
                 await self._check_parent(parent)
                 if parent == number or await self.items.parts(number, 1):
-                    raise EditError(
-                        f"Todo {number} cannot be part of another: it is the same, or has parts of its own."
-                    )
+                    raise EditError(f"Todo {number} cannot be part of itself, nor of another while it has parts.")
             after = replace(item, **changed)
             if after == item:
                 return Planned(item)
             after = replace(after, version=item.version + 1)
-            return Planned(after, before, tuple(self.items.changed(after, datetime.now(UTC), holds)))
+            return Planned(after, before, before, tuple(self.items.changed(after, datetime.now(UTC), token)))
 
         return await change(self._store, plan)
 
     async def delete(self, number: int, recursive: bool) -> None:
         """Delete an item, with its parts if there are any and ``recursive``."""
 
-        async def plan(before: Sums, holds: Condition) -> Planned[None]:
+        async def plan(token: str) -> Planned[None]:
+            before = await sums_of(self._store)
             await self.found(number)
             parts = len(await self.items.parts(number, TODOS))
             if parts and not recursive:
                 raise EditError(f"Todo {number} has {parts} part(s); to delete them too, set recursive: true.")
-            sums = replace(before, entries=before.entries - 1 - parts)
-            return Planned(None, sums, tuple(self.items.deleted(number, datetime.now(UTC), holds)))
+            after = replace(before, entries=before.entries - 1 - parts)
+            return Planned(None, before, after, tuple(self.items.deleted(number, datetime.now(UTC), token)))
 
         await change(self._store, plan)
 

@@ -14,21 +14,29 @@ from uuid import uuid4
 
 import anyio
 import msgspec
-from sqlalchemy import BigInteger, Integer, exists, insert, literal, select, update
-from sqlalchemy.sql import ColumnElement
 
 from engine.contract import ToolStore
-from engine.tool_schema import tool_ledgers
+from engine.tool_sql import Sql
 from events.errors import Unavailable
-from events.schema import Key
 
-__all__ = ("Planned", "Sums", "change", "sums_of")
+__all__ = ("Plan", "Planned", "Sums", "change", "sums_of")
 
 T = TypeVar("T")
 
 _TRIES: Final = 64
 _SHORTEST_WAIT: Final = 0.002
 _LONGEST_WAIT: Final = 0.2
+
+_READ: Final = Sql("SELECT entries, size, past, last, token FROM tool_ledgers WHERE {here}")
+_FIRST: Final = Sql(
+    "INSERT INTO tool_ledgers (tenant, tool_id, token, entries, size, past, last) "
+    "SELECT :tenant, :tool_id, :token, :entries, :size, :past, :last "
+    "WHERE NOT EXISTS (SELECT 1 FROM tool_ledgers WHERE {here}) ON CONFLICT DO NOTHING"
+)
+_NEXT: Final = Sql(
+    "UPDATE tool_ledgers SET token = :token, entries = :entries, size = :size, past = :past, last = :last "
+    "WHERE {here} AND token = :old_token"
+)
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -52,29 +60,28 @@ class Planned(msgspec.Struct, Generic[T], frozen=True):
     """A change that was decided on.
 
     :ivar result: what the caller gets once it is made
-    :ivar sums: as they are afterwards; None: nothing is changed, and nothing written
-    :ivar statements: what is written; each must ask for the condition that the plan was given
+    :ivar before: the sums as they were read, before anything else was
+    :ivar after: the sums as they are then; None: nothing is changed, and nothing written
+    :ivar statements: what is written; each must ask for the token that the plan was given (``tool_sql.HOLDS``)
     """
 
     result: T
-    sums: Sums | None = None
+    before: Sums = Sums()
+    after: Sums | None = None
     statements: tuple[Any, ...] = ()
 
 
-Plan = Callable[[Sums, ColumnElement[bool]], Awaitable[Planned[T]]]
+Plan = Callable[[str], Awaitable[Planned[T]]]
 
 
 async def sums_of(store: ToolStore) -> Sums:
     """Return the sums as they are. :raises LogUnavailable: if the database cannot be read"""
-    columns = tool_ledgers.c
-    rows = await store.read(
-        select(columns.entries, columns.size, columns.past, columns.last, columns.token).where(*_here(store))
-    )
+    rows = await store.read(_READ.bind(store))
     return Sums(*rows[0]) if rows else Sums()
 
 
 async def change(store: ToolStore, plan: Plan[T]) -> T:
-    """Make the change that ``plan`` decides on, given the sums and the condition its statements must ask for.
+    """Make the change that ``plan`` decides on; it is given the token of the change.
 
     ``plan`` is asked again where somebody else changed anything meanwhile; what it raises is raised.
 
@@ -85,34 +92,18 @@ async def change(store: ToolStore, plan: Plan[T]) -> T:
         if again:
             # Rivals that come back at once meet again; no two wait equally long.
             await anyio.sleep(random() * min(_LONGEST_WAIT, _SHORTEST_WAIT * 2**again))  # noqa: S311
-        before = await sums_of(store)
-        mine = uuid4().hex
-        holds = exists().where(*_here(store), tool_ledgers.c.token == mine)
-        planned = await plan(before, holds)
-        if planned.sums is None:
+        token = uuid4().hex
+        planned = await plan(token)
+        if planned.after is None:
             return planned.result
-        touched = await store.write(_turned(store, before.token, mine, planned.sums), *planned.statements)
-        if touched[0]:
+        turned = _turned(store, planned.before.token, token, planned.after)
+        if (await store.write(turned, *planned.statements))[0]:
             return planned.result
     raise Unavailable("this is being changed by others all the time; try again later")
 
 
-def _here(store: ToolStore) -> tuple[ColumnElement[bool], ...]:
-    return tool_ledgers.c.tenant == store.tenant, tool_ledgers.c.tool_id == store.tool_id
-
-
-def _turned(store: ToolStore, before: str | None, mine: str, sums: Sums) -> Any:
-    if before is not None:
-        values = {"token": mine, "entries": sums.entries, "size": sums.size, "past": sums.past, "last": sums.last}
-        return update(tool_ledgers).where(*_here(store), tool_ledgers.c.token == before).values(values)
-    row = select(
-        literal(store.tenant, Key()),
-        literal(store.tool_id, Key()),
-        literal(mine, Key()),
-        literal(sums.entries, Integer()),
-        literal(sums.size, BigInteger()),
-        literal(sums.past, BigInteger()),
-        literal(sums.last, Integer()),
-    ).where(~exists().where(*_here(store)))
-    names = ["tenant", "tool_id", "token", "entries", "size", "past", "last"]
-    return insert(tool_ledgers).from_select(names, row.suffix_with("ON CONFLICT DO NOTHING"), include_defaults=False)
+def _turned(store: ToolStore, old_token: str | None, token: str, sums: Sums) -> Any:
+    values = {"entries": sums.entries, "size": sums.size, "past": sums.past, "last": sums.last, "token": token}
+    if old_token is None:
+        return _FIRST.bind(store, **values)
+    return _NEXT.bind(store, old_token=old_token, **values)
