@@ -182,4 +182,8 @@ class Tool(ABC):
 
     @abstractmethod
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return what a row of this tool must be configured with: ``{key: {"type", "required", "secret", ...}}``."""
+        """Return what a row of this tool must be configured with: ``{key: {"type", "required", "secret", ...}}``.
+
+        Asked with the configuration that is to be stored, on which it may depend; see docs/tools.md. A tool may have
+        ``config_problems()`` besides: asked with the secrets too, it returns what is wrong, as a list of texts.
+        """
