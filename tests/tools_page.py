@@ -53,7 +53,7 @@ answers an action that it does not have with an error as well."""
 
 
 async def _section(name: str, tool: type[Tool]) -> str:
-    parts = [f"### `{name}`", f"{tool.description or tool.display_name} {_facts(tool)}"]
+    parts = [f"### `{name}`", f"{tool.description or tool.display_name} {_facts(tool)}{_more(name)}"]
     row = ToolRow(id="page", name=name)
     try:
         actions = resolve_actions(row, tool, await actions_metadata(tool))
@@ -70,6 +70,10 @@ async def _section(name: str, tool: type[Tool]) -> str:
         if texts
     ]
     return "\n\n".join(parts)
+
+
+def _more(name: str) -> str:
+    return f" More on [its page]({name}.md)." if (PAGE.parent / f"{name}.md").exists() else ""
 
 
 def _facts(tool: type[Tool]) -> str:

@@ -244,6 +244,11 @@ async def test_reading_is_bounded_in_time_and_sees_no_secret(monkeypatch: pytest
     assert "secret" not in environment().values()
 
 
+async def test_a_page_of_a_hundred_thousand_open_tags_is_read() -> None:
+    found = within(await read_page(text("<div>" * 100_000 + ARTICLE, "text/html"), limit=60_000))
+    assert found["text"].count("low tide") == 20
+
+
 @pytest.mark.parametrize(
     ("page", "said"),
     [
