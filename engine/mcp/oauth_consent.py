@@ -6,6 +6,7 @@ lines quote whole responses, with the tokens in them.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -61,6 +62,8 @@ class Consenting:
             token_endpoint_auth_method="none",  # noqa: S106
             scope=" ".join(scopes) or None,
         )
+        # Adding the filter again changes nothing.
+        logging.getLogger("mcp.client.auth.oauth2").addFilter(_is_no_error)
         self._provider = OAuthClientProvider(place.url, metadata, self._collected, self._redirect, self._answered)
 
     async def run(self) -> None:
@@ -191,6 +194,11 @@ class _Collected:
 
 class _Error(msgspec.Struct):
     error: str
+
+
+def _is_no_error(record: logging.LogRecord) -> bool:
+    """Keep the library's errors out of its log: they quote servers, and are raised, and said by us, all the same."""
+    return not record.exc_info
 
 
 def _check_exchange(response: httpx2.Response) -> None:

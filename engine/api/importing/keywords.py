@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 import msgspec
@@ -114,7 +113,8 @@ def _bounds(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and isfinite(value) and abs(value) < _LARGEST
+    # Neither infinity nor what is no number is less; a whole number may be too large for a float.
+    return type(value) in (int, float) and abs(value) < _LARGEST
 
 
 def _is_count(value: float) -> bool:

@@ -54,6 +54,7 @@ TABLE: list[tuple[Any, Any]] = [
         {"minItems": 2},
     ),
     ({"maximum": 1e400, "maxLength": 2**70}, {}),
+    ({"minimum": -(10**400), "multipleOf": 10**400, "maxItems": 10**400}, {}),
     (
         {"oneOf": [{"type": "string"}, {"type": "string", "format": "date"}]},
         {"anyOf": [{"type": "string"}, {"type": "string", "format": "date"}]},

@@ -149,7 +149,7 @@ _FAILURES: tuple[tuple[Callable[[Authority], None], type[JournalError], str], ..
         AuthorizationUnavailable,
         "cannot say where its endpoints are now (HTTP 502)",
     ),
-    (_changed("server", issuer="http://127.0.0.1:1/other"), AuthorizationFailed, "issuer mismatch"),
+    (_changed("server", issuer="http://127.0.0.1:1/other?canary"), AuthorizationFailed, "issuer mismatch"),
     (_changed("resource", resource="http://127.0.0.1:1/mcp"), AuthorizationFailed, "does not match expected"),
     (_changed("server", code_challenge_methods_supported=["plain"]), AuthorizationFailed, "does not support PKCE"),
     (_changed("server", code_challenge_methods_supported=None), AuthorizationFailed, "does not support PKCE"),
