@@ -102,9 +102,9 @@ class ServerTools:
         :param seconds: left until the call's deadline
         :raises TimeoutError: if that, or the row's timeout, is over; it may have had its effect
         """
-        annotate = partial(self._annotate, context)
+        annotate, limit = partial(self._annotate, context), max(0.0, min(seconds, self.server.timeout))
         try:
-            with anyio.fail_after(max(0.0, min(seconds, self.server.timeout))):
+            with anyio.fail_after(limit):
                 surfaced = self._surfaced(name)
                 if surfaced is not None:
                     return await self._read_from(surfaced, arguments, annotate)
@@ -113,6 +113,9 @@ class ServerTools:
             if isinstance(error, RefusedByServer):
                 context.annotate("rpc.response.status_code", str(error.code))
             return ToolResult({"error": self._client.masker.text(_sentence(error))}, status="error")
+        except TimeoutError:
+            late = f"the MCP server {self.server.address} came to no end in {limit:.3g} s; it may have had its effect"
+            raise TimeoutError(late) from None
 
     async def _called(self, name: str, arguments: dict[str, Any], context: ToolContext, annotate: Annotate) -> Any:
         call = CallToolRequestParams(name=name, arguments=arguments)
