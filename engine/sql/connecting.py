@@ -52,11 +52,13 @@ async def linked(place: Place, authorities: ssl.SSLContext | None, seconds: floa
         with anyio.fail_after(seconds):
             link = await _link(place, authorities)
     except TimeoutError:
-        raise SqlError(f"the server does not answer within {seconds:g} s") from None
+        raise SqlError(f"the server does not answer within {seconds:.3g} s") from None
     try:
         yield link
     finally:
-        await to_the_end(_closed(link.connection))
+        # Shielded besides: what is done already is not to be lost with the goodbye.
+        with anyio.CancelScope(shield=True):
+            await to_the_end(_closed(link.connection))
 
 
 async def _link(place: Place, authorities: ssl.SSLContext | None) -> Link:
@@ -130,6 +132,8 @@ def _failed(error: Exception, watch: Watch) -> str:
     if watch.problem is not None:
         return f"the server cannot be used: {watch.problem}"
     code = str(getattr(error, "sqlstate", "") or "")
+    if code.startswith("08"):
+        return "the connection was lost before the server let anybody in"
     if isinstance(error, asyncpg.PostgresError) and code:
         return _SAID.get(code, f"the server refuses the connection (SQLSTATE {code})")
     return "the server refuses the connection, or is no Postgres server"

@@ -1,10 +1,10 @@
-"""The databases of an engine's rows: a connection for each call, a few per row at a time, never to the journal's own."""
+"""The databases of an engine's rows: a connection for each call, few per row at a time, never to the journal's own."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -25,6 +25,7 @@ from events.errors import JournalError
 __all__ = ("Databases", "databases")
 
 T = TypeVar("T")
+Work: TypeAlias = Callable[[Link, Allowance], Awaitable[T]]
 
 _AT_ONCE: Final = 4
 
@@ -46,9 +47,9 @@ class Databases:
         row: tuple[str | None, str],
         dsn: Dsn,
         allowance: Allowance,
-        work: Callable[[Link, Allowance], Awaitable[T]],
+        work: Work[T],
     ) -> T:
-        """Connect, and await ``work(link, allowance)`` on asyncio's side. Out of time or cancelled, its statement is too.
+        """Connect, and await ``work(link, allowance)`` on asyncio's side; where it must end, its statement does too.
 
         :param row: the owner's and the row's ids; a row has few connections at a time
         :raises SqlError: if there is no connection, or the work fails
@@ -62,7 +63,7 @@ class Databases:
                 if self._bridge is None:
                     self._bridge = await open_bridge()
                 return await self._bridge.call(_used, place, services.tls, allowance, journal, work)
-        raise SqlError(f"it took longer than {allowance.total:g} s")
+        raise SqlError(f"it took longer than {allowance.total:.3g} s")
 
     async def _journal_identity(self) -> Identity | None:
         store = self._services.store
@@ -93,7 +94,7 @@ async def _used(
     authorities: ssl.SSLContext | None,
     allowance: Allowance,
     journal: Identity | None,
-    work: Callable[[Link, Allowance], Awaitable[T]],
+    work: Work[T],
 ) -> T:
     async with linked(place, authorities, allowance.connect) as link:
         if journal is not None:

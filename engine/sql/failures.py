@@ -53,7 +53,9 @@ def _said(error: Exception, watch: Watch, seconds: float) -> str:
 def _of_server(error: asyncpg.PostgresError, seconds: float) -> str:
     code = str(getattr(error, "sqlstate", "") or "")
     if code == "57014":
-        return f"the statement was cancelled: it took longer than {seconds:g} s"
+        return f"the statement was cancelled: it took longer than {seconds:.3g} s"
+    if code.startswith("08"):
+        return "the connection was lost"
     if code == "55P03":
         return "the statement was cancelled: it waited too long for a lock that another session holds"
     if code == "42601" and getattr(error, "server_source_function", None) == "exec_parse_message":

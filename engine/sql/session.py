@@ -44,7 +44,7 @@ async def begin(link: Link, allowance: Allowance, *, read_only: bool) -> None:
     seconds = allowance.statement
     settings = {
         "statement_timeout": str(max(1, int(seconds * 1000))),
-        "lock_timeout": str(int(min(_LOCK, seconds) * 1000) or 1),
+        "lock_timeout": str(max(1, int(min(_LOCK, seconds / 2) * 1000))),
         "idle_in_transaction_session_timeout": str(int((seconds + _IDLE) * 1000)),
         "TimeZone": "UTC",
         "standard_conforming_strings": "on",
@@ -82,12 +82,12 @@ async def write(link: Link, sql: str, allowance: Allowance) -> Written:
     await begin(link, allowance, read_only=False)
     try:
         run = await _run(link, sql, allowance)
-        if link.watch.too_large:
-            raise SqlError(f"a row that comes back is too large: {link.watch.problem}; nothing was changed")
         written = await _counted(run)
     except FAILURES as error:
-        raise described(error, link.watch, allowance.statement) from error
-    await to_the_end(_committed(link, allowance))
+        failed = described(error, link.watch, allowance.statement)
+        raise (SqlError(f"{failed}; nothing was changed") if link.watch.too_large else failed) from error
+    with anyio.CancelScope(shield=True):
+        await to_the_end(_committed(link, allowance))
     return written
 
 

@@ -9,7 +9,8 @@ real, double precision               a number, the shortest that is the same; ``
 date, time, timestamp, interval      ISO 8601 text; with a time zone in UTC, as ``Z``; ``"infinity"``
 uuid, inet, bit, ranges, and others  text, ranges as ``"[1,5)"``
 bytea                                base64 text
-json, jsonb                          their content; numbers that a double cannot hold as text
+json, jsonb                          their content; numbers that a double cannot hold as text, as is all of what is
+                                     nested more than 100 deep
 arrays, multiranges, points          lists
 composite types                      objects, those without names lists
 ===================================  ==================================================================================
@@ -47,6 +48,7 @@ _TUPLES: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
     ("timestamptz", timestamptz_text),
     ("interval", interval_text),
 )
+_DEEPEST: Final = 100
 _AS_THEY_ARE: Final = (str, int, bool, type(None))
 
 
@@ -79,6 +81,8 @@ def plain(value: Any, kind: str = "") -> Any:
         return _range(value)
     if isinstance(value, BitString):
         return value.as_string().replace(" ", "")
+    if kind == "tid":
+        return f"({value[0]},{value[1]})"
     if isinstance(value, list | tuple | Path):
         return [plain(item) for item in value]
     return str(value)
@@ -113,12 +117,30 @@ def _float4(sent: bytes) -> float:
 
 
 def _json(sent: bytes) -> _Content:
-    return _Content(msgspec.json.Decoder(float_hook=_exact).decode(sent))
+    try:
+        content = msgspec.json.Decoder(float_hook=_exact).decode(sent)
+    except RecursionError:
+        return _Content(str(sent, "utf-8"))
+    return _Content(str(sent, "utf-8") if _is_deep(content) else content)
 
 
 def _jsonb(sent: bytes) -> _Content:
     # The first byte is the format's version.
     return _json(sent[1:])
+
+
+def _is_deep(content: Any) -> bool:
+    """Tell whether JSON content is nested deeper than whoever handles it later may stand."""
+    level = [content]
+    for _ in range(_DEEPEST):
+        level = [item for each in level if isinstance(each, list | dict) for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(content: Any) -> Any:
+    return content.values() if isinstance(content, dict) else content
 
 
 def _exact(digits: str) -> float | str:

@@ -1,0 +1,3 @@
+"""Tests of the way to a database."""
+
+__all__ = ()
