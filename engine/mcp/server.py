@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, cast, get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
@@ -72,6 +72,19 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
             approval=cast("Approval", _choice(config, "approval", Approval, "annotations")),
             surfaces=config.get("resources") is True,
         )
+
+    @staticmethod
+    def problems_of(config: Mapping[str, Any]) -> list[str]:
+        """Return what is wrong with a row's configuration, its credentials merged in, before it is stored."""
+        try:
+            server = Server.of(config)
+        except InvalidServer as error:
+            return [str(error)]
+        if "server_url" in _texts(config.get("auth_credentials")):
+            return []
+        # All who may use the row see its configuration.
+        named = [name for name, _ in parse_qsl(urlsplit(server.url).query) if _SECRET_NAME.search(name)]
+        return [f"server_url has {name!r}, which sounds like a secret: give server_url as a secret" for name in named]
 
     def __repr__(self) -> str:
         return f"<Server {self.address} {self.transport} auth={self.auth}>"

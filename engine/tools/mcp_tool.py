@@ -84,6 +84,12 @@ class MCPTool(Tool):
             await self._server.compare(action_name)
         return False, False
 
+    def config_problems(self) -> list[str]:
+        """Return why the row cannot be used so: a URL that is none or carries credentials, a program to start."""
+        from engine.mcp.server import Server
+
+        return Server.problems_of(self.config)
+
     def get_config_requirements(self) -> dict[str, Any]:
         """Return what a row needs: the server's URL, and how to authenticate."""
         return {

@@ -12,7 +12,7 @@ from engine import Engine, Settings, ToolRow
 from engine.mcp.errors import InvalidServer
 from engine.mcp.server import Server
 from engine.tools.mcp_tool import MCPTool
-from events import Executed, Failed
+from events import Executed, Failed, Refused
 from tests.engine.mcp.scripted_server import LOOK, Asked, Status, scripted_server
 from tests.engine.mcp.serving import U, mcp_engine, mcp_row
 from tests.engine.staging import call, outcome_of
@@ -218,3 +218,29 @@ async def test_a_row_with_a_bad_configuration_fails_its_calls_with_the_reason() 
         outcome = await outcome_of(engine, call({}, name="look"), U)
         assert isinstance(outcome, Failed | Executed)
         assert "never started as a program" in str(outcome)
+
+
+async def test_a_row_that_names_no_server_is_not_stored_and_a_secret_url_is_sealed() -> None:
+    plain = {"auth_type": "none", "approval": "never"}
+    async with mcp_engine() as engine:
+        for change, said in (
+            ({"server_url": f"http://u:{CANARY}@h.example/mcp"}, "carries a user name or password"),
+            ({"server_url": "h.example/mcp"}, "no URL with http://"),
+            ({"server_url": f"https://h.example/mcp?api_key={CANARY}"}, "'api_key', which sounds like a secret"),
+            ({"server_url": URL, "headers": {"Host": "x"}}, "the protocol's own"),
+        ):
+            with pytest.raises(Refused) as raised:
+                await engine.rows.add(ToolRow.new("mcp_tool", config={**plain, **change}), user_id="u")
+            assert said in str(raised.value)
+            assert CANARY not in str(raised.value)
+        kept = await engine.rows.add(ToolRow.new("mcp_tool", config={**plain, "server_url": URL}), user_id="u")
+        with pytest.raises(Refused, match="user name or password"):
+            await engine.rows.edit(kept.id, user_id="u", config={**plain, "server_url": f"http://u:{CANARY}@h/"})
+    with scripted_server() as server:
+        async with mcp_engine() as engine:
+            secret = {"server_url": f"{server.url}?api_key={CANARY}"}
+            row = await engine.rows.add(ToolRow.new("mcp_tool", config=plain), user_id="u", secrets=secret)
+            assert row.config == plain
+            outcome = await outcome_of(engine, call({"bay": 1}, name="look"), U)
+            assert isinstance(outcome, Executed)
+            assert CANARY not in str(await engine.rows.get(row.id, user_id="u"))
