@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
+from engine.api.importing.examples import sounds_secret
 from engine.api.operation import Operation
 from engine.refusals import quoted
 from events.errors import Refused
@@ -16,6 +18,9 @@ SETTINGS: Final = frozenset({*Operation.__struct_fields__, "query_params", "head
 
 _BASIC: Final = ("username", "password")
 _LISTED: Final = 5
+_BARE: Final = (
+    "sounds like a secret and has its value here, for all to see: put it into security, and among the secrets"
+)
 
 
 def wanted_secrets(config: dict[str, Any]) -> tuple[str, ...]:
@@ -44,7 +49,20 @@ def problems_of(config: dict[str, Any]) -> list[str]:
         taken = [secret for each in operation.security for secret in each.secrets if secret in SETTINGS]
         if taken:
             problems.append(f"{quoted(name)}: the credential {quoted(taken[0])} has the name of a setting: rename it")
+        problems += [f"{quoted(name)}: {quoted(bare)} {_BARE}" for bare in _bare_secrets(operation.url, action)]
     return problems
+
+
+def _bare_secrets(url: str, action: dict[str, Any]) -> Iterator[str]:
+    """Yield the names that sound like secrets and have a value in the configuration, which all see who use the row."""
+    given = parse_qsl(urlsplit(url).query)
+    for group in (action.get("headers"), action.get("query_params")):
+        properties = group.get("properties") if isinstance(group, dict) else None
+        for name, schema in properties.items() if isinstance(properties, dict) else ():
+            given.append((str(name), str(schema.get("value") or "") if isinstance(schema, dict) else ""))
+    for name, value in given:
+        if value and "{" not in value and sounds_secret(name):
+            yield name
 
 
 def _actions(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

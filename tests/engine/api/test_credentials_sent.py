@@ -9,6 +9,7 @@ import pytest
 
 from engine.api.calling import prepared
 from engine.api.masking import Masker
+from engine.api.row_config import problems_of
 from tests.engine.api.calls import result_of_call
 from tests.engine.api.raw_server import answer, raw_server
 
@@ -100,3 +101,18 @@ def test_what_is_masked() -> None:
     given = {"a": [SECRET]}
     masker.value(given)
     assert given == {"a": [SECRET]}
+
+
+def test_a_secret_that_stands_in_the_configuration_is_a_problem() -> None:
+    fixed = {"filled_by_llm": False, "value": "canary"}
+    for action, named in (
+        ({"url": "https://h.example/?api_key=canary&page=1"}, "api_key"),
+        ({"url": "https://h.example/", "headers": {"properties": {"X-API-Key": fixed, "X-Page": fixed}}}, "X-API-Key"),
+        ({"url": "https://h.example/", "query_params": {"properties": {"password": fixed}}}, "password"),
+    ):
+        [problem] = problems_of({"actions": {"act": action}})
+        assert f'"{named}" sounds like a secret' in problem
+        assert "canary" not in problem
+    asked = {"properties": {"api_key": {"type": "string"}}}
+    templated = {"url": "https://h.example/?api_key={api_key}", "query_params": asked}
+    assert problems_of({"actions": {"act": templated}}) == []
