@@ -100,5 +100,13 @@ class _Upgrade(Guard):
             self._transport.abort()
 
 
+    def connection_lost(self, error: BaseException | None) -> None:
+        """Tell the driver's protocol; that it may have been cancelled meanwhile is nothing to complain about."""
+        self.protocol.connection_lost(error)
+        waiter = getattr(self.protocol, "on_data", None)
+        if waiter is not None and waiter.done() and not waiter.cancelled():
+            waiter.exception()
+
+
 def _upgrading(protocol: Any, watch: Watch) -> Guard:
     return _Upgrade(protocol, watch)

@@ -12,6 +12,7 @@ from events.opening import open_log
 from projections.attempts import AttemptsProjection
 from tests.engine.cancelling import CANCELLERS, cut_at
 from tests.engine.sql.calls_of_postgres import calling_postgres, error_text, nobody_left, rows_of
+from tests.postgres_pooler import stub_pooler
 from tests.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
@@ -95,7 +96,6 @@ async def test_a_lock_is_not_waited_for_for_ever(postgres: PostgresServer, url: 
 async def test_cut_anywhere_a_change_is_whole_or_absent_and_its_session_gone(
     postgres: PostgresServer, url: str, anyio_backend: Any
 ) -> None:
-    canceller = CANCELLERS["scope"]
     async with calling_postgres(url) as call:
 
         async def work(at: int) -> None:
@@ -107,8 +107,33 @@ async def test_cut_anywhere_a_change_is_whole_or_absent_and_its_session_gone(
             [[count]] = rows_of(await call("execute_sql", f"SELECT count(*) FROM item WHERE n = {at}"))
             assert count in (0, 2)
 
-        cuts = await cut_at(canceller, work, check)
-    assert cuts > 0
+        for name in CANCELLERS if anyio_backend == "asyncio" else ("scope",):
+            assert await cut_at(CANCELLERS[name], work, check) > 0
+            await call("write_sql", "TRUNCATE item")
+
+
+async def test_a_pooler_in_transaction_mode_is_given_nothing_to_keep(postgres: PostgresServer, url: str) -> None:
+    with stub_pooler(url) as pooled:
+        async with calling_postgres(f"{pooled}?sslmode=disable") as call:
+            for number in range(1, 4):
+                assert rows_of(await call("execute_sql", "SELECT current_setting('transaction_read_only')")) == [["on"]]
+                change = f"INSERT INTO item (name, n) VALUES ('{number}', {number}) RETURNING n, ROW(name, n)"
+                assert rows_of(await call("write_sql", change)) == [[number, [str(number), number]]]
+                error_text(await call("execute_sql", "SELECT 1/0"))
+
+        async def left(url: str) -> list[str]:
+            found = []
+            connections = [await asyncpg.connect(url, ssl=False, statement_cache_size=0) for _ in range(2)]
+            for connection in connections:
+                await connection.execute("BEGIN")
+            for connection in connections:
+                asked = "SELECT name FROM pg_prepared_statements UNION ALL SELECT name FROM pg_settings"
+                found += await connection.fetch(f"{asked} WHERE source = 'session' AND name ~ 'timeout|read_only|zone'")
+                await connection.close()
+            return [row[0] for row in found]
+
+        # Both of the pooler's connections, for each is held by one transaction.
+        assert postgres.run(left, pooled) == []
 
 
 async def test_the_journals_own_database_is_no_tools(postgres: PostgresServer, postgres_url: str) -> None:
