@@ -192,5 +192,7 @@ async def test_case_otel_03_no_canary_of_any_kind_is_kept_or_shown_anywhere(
 
 async def store_token(engine: Engine, vault: Vault) -> None:
     oauth = CREDENTIALS["oauth"]
-    grant = Grant(consent="c", client={"client_secret": oauth["refresh_token"]}, access_token=oauth["access_token"])
+    grant = Grant(
+        consent="c", client_metadata={"client_secret": oauth["refresh_token"]}, access_token=oauth["access_token"]
+    )
     await TokenStore(engine.log.store, vault, "u", "https://host/mcp").put(grant)
