@@ -24,8 +24,8 @@ __all__ = ("PREFIX", "Opening", "Second", "newest_event", "second_process", "wan
 PREFIX = 4
 """Bytes that say how long the message behind them is, the first one first."""
 
-_WORTHWHILE = 50_000
-"""Positions; it takes half a second to start a process, as long as this process takes for some 20,000."""
+_WORTHWHILE = 200_000
+"""Positions; below, one process needs four seconds at most, and a second one half a second to start."""
 
 _PATIENCE = 120.0
 _PATIENCE_AT_THE_END = 5.0

@@ -207,13 +207,13 @@ async def test_who_gets_a_second_process(tmp_path: Path, monkeypatch: pytest.Mon
     async with opened(url) as log:
         assert wants_second(log, 1, 2)
         assert not wants_second(log, 10**6, 1)
-        assert not wants_second(log, 49_999, None)
+        assert not wants_second(log, 199_999, None)
         monkeypatch.setattr("projections.second._processors", lambda: 2)
-        assert wants_second(log, 50_000, None)
+        assert wants_second(log, 200_000, None)
         monkeypatch.setattr("projections.second._processors", lambda: 1)
-        assert not wants_second(log, 50_000, None)
+        assert not wants_second(log, 200_000, None)
         monkeypatch.setattr(sys, "frozen", True, raising=False)
-        assert not wants_second(log, 50_000, 2)
+        assert not wants_second(log, 200_000, 2)
         monkeypatch.undo()
     async with opened(url, Codec(versions={**SCHEMA_VERSIONS})) as log:
         assert not wants_second(log, 10**6, 2)
