@@ -11,6 +11,7 @@ from benchmarks.parse import measure_parse
 from benchmarks.prep import measure_prep
 from benchmarks.reading import measure_reading
 from benchmarks.subscribers import measure_subscribers
+from benchmarks.tools import measure_tools
 from benchmarks.truncate import measure_truncate
 
 __all__ = ()
@@ -21,6 +22,7 @@ if __name__ == "__main__":
         measure_execute,
         measure_subscribers,
         measure_reading,
+        measure_tools,
         alone=[measure_engine, measure_net, measure_mcp],
         beside=[measure_prep, measure_parse, measure_truncate],
     )

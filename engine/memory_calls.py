@@ -116,8 +116,7 @@ class MemoryCalls:
                 raise EditError("This would delete all files; set recursive: true if that is what you mean.")
             return f"Deleted {await self._changes.delete_below(path)} file(s) from memory."
         if not path.is_directory:
-            if await self._files.read(path) is not None:
-                await self._changes.delete(path, number_in(kwargs, "expected_version", 0))
+            if await self._changes.delete(path, number_in(kwargs, "expected_version", 0)):
                 return f"Deleted: {path}"
             files = (await self._files.extent(path.as_directory)).files
             if not files:
@@ -134,13 +133,11 @@ class MemoryCalls:
         old, new = _path(kwargs, "old_path"), _path(kwargs, "new_path")
         if old.is_root or new.is_root:
             raise EditError("Cannot rename root directory")
-        if not old.is_directory and await self._files.read(old) is not None:
-            if new.is_directory:
-                raise EditError("Cannot create a file at directory path")
-            await self._moves.rename(old, new, number_in(kwargs, "expected_version", 0))
-            return f"Renamed: {old} -> {new}"
-        if not old.is_directory and not await self._files.page(old.as_directory, ""):
-            raise EditError(f"File not found: {old}")
+        if not old.is_directory:
+            if await self._moves.rename(old, new, number_in(kwargs, "expected_version", 0)):
+                return f"Renamed: {old} -> {new}"
+            if not await self._files.page(old.as_directory, ""):
+                raise EditError(f"File not found: {old}")
         files = await self._moves.rename_below(old.as_directory, new.as_directory)
         return f"Renamed directory: {old.as_directory} -> {new.as_directory} ({files} files)"
 
@@ -150,8 +147,6 @@ class MemoryCalls:
         if path.is_directory:
             files = await self._moves.restore_below(path)
             return f"Restored {files} file(s) below {path}."
-        if version is None and await self._files.read(path) is not None:
-            raise EditError(f"{path} is there; say which version it is to go back to (see memory_history).")
         version = await self._changes.restore(path, version)
         return f"Restored: {path} says what it said at version {version}."
 

@@ -53,10 +53,15 @@ class MemoryChanges:
         return await change(self._store, plan)
 
     async def restore(self, path: TextPath, version: int | None) -> int:
-        """Make a file say what it said at a version, by default when it last said something; return that version."""
+        """Make a file say what it said at a version, and return that.
+
+        :param version: None: when it last said something; then it must be gone
+        """
 
         async def plan(token: str) -> Planned[int]:
             standing = await self.files.standing(path, datetime.now(UTC))
+            if version is None and standing.file is not None:
+                raise EditError(f"{path} is there; say which version it is to go back to (see memory_history).")
             former = await self.past.former(path.text, version)
             if former is None:
                 which = f"version {version} of {path}" if version else path.text
@@ -65,15 +70,15 @@ class MemoryChanges:
 
         return await change(self._store, plan)
 
-    async def delete(self, path: TextPath, expected: int | None = None) -> None:
-        """Delete a file; its history stays for as long as it may be brought back."""
+    async def delete(self, path: TextPath, expected: int | None = None) -> bool:
+        """Delete a file and tell whether there was one; its history stays for as long as it may be brought back."""
 
-        async def plan(token: str) -> Planned[None]:
+        async def plan(token: str) -> Planned[bool]:
             now = datetime.now(UTC)
             standing = await self.files.standing(path, now)
             file, before = standing.file, standing.sums
             if file is None:
-                raise EditError(f"File not found: {path}")
+                return Planned(False)
             check_version(path, file, expected)
             room = await self.past.room(standing, file.version + 1, 0, token)
             after = replace(
@@ -81,9 +86,9 @@ class MemoryChanges:
             )
             marked = self.files.kept(sql.MARKED, path=path.text, now=now, token=token)
             gone = self.files.bound(sql.DELETED, path=path.text, token=token)
-            return Planned(None, before, after, (marked, gone, *room.statements))
+            return Planned(True, before, after, (marked, gone, *room.statements))
 
-        await change(self._store, plan)
+        return await change(self._store, plan)
 
     async def delete_below(self, directory: TextPath) -> int:
         """Delete what lies below a directory and return how many files that were."""

@@ -20,7 +20,7 @@ __all__ = (
     "MemoryLimits",
 )
 
-FILES: Final = 10_000
+FILES: Final = 20_000
 """Files of one user and row."""
 
 LARGEST: Final = 256 * 1024

@@ -13,7 +13,7 @@ from engine.memory_limits import LONGEST_PATH, MemoryLimits
 from engine.memory_past import MemoryPast
 from engine.memory_store import MemoryStore
 from engine.text_editing import EditError
-from engine.text_index import KeyRange
+from engine.text_index import KeyRange, signature
 from engine.text_path import TextPath
 from engine.tool_ledger import Planned, change, sums_of
 
@@ -29,18 +29,19 @@ class MemoryMoves:
         self._files = MemoryStore(context)
         self._past = MemoryPast(self._files)
 
-    async def rename(self, old: TextPath, new: TextPath, expected: int | None = None) -> None:
-        """Give a file another path, at which nothing may be."""
+    async def rename(self, old: TextPath, new: TextPath, expected: int | None = None) -> bool:
+        """Give a file another path, at which nothing may be, and tell whether there was one."""
 
-        async def plan(token: str) -> Planned[None]:
+        async def plan(token: str) -> Planned[bool]:
             now = datetime.now(UTC)
             standing = await self._files.standing(old, now)
             file, before = standing.file, standing.sums
             if file is None:
-                raise EditError(f"File not found: {old}")
+                return Planned(False)
             check_version(old, file, expected)
-            await self._files.check_free(new)
-            version = max(file.version, await self._past.last_version(new.text)) + 1
+            if new.is_directory:
+                raise EditError("Cannot create a file at directory path")
+            version = max(file.version, await self._files.check_free(new)) + 1
             room = await self._past.room(standing, file.version + 1, file.size, token)
             moved = {"path": old.text, "new_path": new.text, "version": version}
             statements = (
@@ -50,9 +51,9 @@ class MemoryMoves:
                 *room.statements,
                 *self._files.index.indexed(new.text, file.content, token),
             )
-            return Planned(None, before, replace(before, past=before.past + file.size - room.freed), statements)
+            return Planned(True, before, replace(before, past=before.past + file.size - room.freed), statements)
 
-        await change(self._store, plan)
+        return await change(self._store, plan)
 
     async def rename_below(self, old: TextPath, new: TextPath) -> int:
         """Give a directory another path, at and below which nothing may be; return how many files that moved."""
@@ -71,13 +72,14 @@ class MemoryMoves:
             now, space = datetime.now(UTC), self._files.index.space
             there = {"start": left.start, "stop": left.stop, "token": token}
             here = {"start": right.start, "stop": right.stop, "token": token}
+            name = signature(new.text.casefold().encode())
             renamed = {"new_start": new.text, "offset": len(old.text) + 1, **there}
             statements = (
                 self._files.kept(sql.MARKED_BELOW, now=now, **there),
                 self._files.bound(sql.MOVED_BELOW, now=now, **renamed),
                 self._files.kept(sql.KEPT_BELOW, **here),
                 self._files.bound(sql.UNFOUND_BELOW, space=space, **here),
-                self._files.bound(sql.REFOUND_BELOW, space=space, **renamed),
+                self._files.bound(sql.REFOUND_BELOW, space=space, **renamed, **name),
             )
             return Planned(extent.files, before, replace(before, past=before.past + extent.size), statements)
 

@@ -65,10 +65,6 @@ class MemoryPast:
         rows = await self._files.rows(sql.FORMER, path=path, **bounds)
         return Former(*rows[0]) if rows else None
 
-    async def last_version(self, path: str) -> int:
-        """Return the last version that a path ever had, 0 for none."""
-        return int((await self._files.rows(sql.LAST_VERSION, path=path))[0][0])
-
     async def room(self, standing: Standing, version: int, added: int, token: str) -> Room:
         """Return how room is made for a version: what is too old goes, and what is too much.
 

@@ -7,8 +7,6 @@ from typing import Final
 from engine.tool_sql import Sql
 
 __all__ = (
-    "ABOVE",
-    "BELOW",
     "CONTENTS",
     "DELETED",
     "DELETED_BELOW",
@@ -19,7 +17,6 @@ __all__ = (
     "INSERTED",
     "KEPT",
     "KEPT_BELOW",
-    "LAST_VERSION",
     "MARKED",
     "MARKED_BELOW",
     "MOVED",
@@ -32,6 +29,7 @@ __all__ = (
     "RESTORABLE_BELOW",
     "RESTORED_BELOW",
     "STANDING",
+    "TAKEN",
     "UNFOUND",
     "UNFOUND_BELOW",
     "UPDATED",
@@ -54,8 +52,15 @@ STANDING: Final = Sql(
 READ: Final = Sql(
     "SELECT content, size, version, updated_at FROM memory_files WHERE {here} AND path = :path", moments=("updated_at",)
 )
-ABOVE: Final = Sql("SELECT path FROM memory_files WHERE {here} AND path IN :keys ORDER BY path LIMIT 1")
-BELOW: Final = Sql("SELECT path FROM memory_files WHERE {here} AND path >= :start AND path < :stop LIMIT 1")
+TAKEN: Final = Sql(
+    "SELECT 'past' AS kind, :path AS path, coalesce(max(version), 0) AS version FROM memory_history "
+    "WHERE {here} AND path = :path "
+    "UNION ALL SELECT 'file', path, version FROM memory_files WHERE {here} AND path IN :keys "
+    "UNION ALL SELECT 'below', path, version FROM "
+    "(SELECT path, version FROM memory_files WHERE {here} AND path >= :start AND path < :stop LIMIT 1) AS below"
+)
+"""What stands in the way of a new file or directory, and the last version that its path had."""
+
 PAGE: Final = Sql(
     "SELECT path FROM memory_files WHERE {here} AND path >= :start AND path < :stop AND path > :after "
     "ORDER BY path LIMIT :limit"
@@ -136,7 +141,6 @@ FORMER: Final = Sql(
     "SELECT version, content FROM memory_history WHERE {here} AND path = :path AND content IS NOT NULL "
     "AND version >= :version AND version <= :upto ORDER BY version DESC LIMIT 1"
 )
-LAST_VERSION: Final = Sql("SELECT coalesce(max(version), 0) FROM memory_history WHERE {here} AND path = :path")
 OLDEST: Final = Sql(
     "SELECT path, version, size FROM memory_history WHERE {here} AND size > 0 AND NOT {is_now} "
     "ORDER BY changed_at LIMIT 100",
@@ -157,7 +161,7 @@ RESTORED_BELOW: Final = Sql(
     it=_BEFORE_IT_WENT,
 )
 
-_BITS: Final = ", ".join(f"bits{number}" for number in range(12))
+_BITS: Final = tuple(f"bits{number}" for number in range(12))
 _RENAMED: Final = ":new_start || substr(key, :offset)"
 UNFOUND: Final = Sql(
     "DELETE FROM text_index WHERE tenant = :tenant AND space = :space AND key = :path AND {holds} AND NOT {is_file}",
@@ -169,10 +173,11 @@ UNFOUND_BELOW: Final = Sql(
     is_file=_IS_FILE.replace("{path}", "text_index.key"),
 )
 REFOUND_BELOW: Final = Sql(
-    "INSERT INTO text_index (tenant, space, key, part, {bits}) SELECT tenant, space, {renamed}, part, {bits} "
+    "INSERT INTO text_index (tenant, space, key, part, {bits}) SELECT tenant, space, {renamed}, part, {more} "
     "FROM text_index WHERE tenant = :tenant AND space = :space AND key >= :start AND key < :stop "
     "AND {holds} AND {is_file}",
-    bits=_BITS,
+    bits=", ".join(_BITS),
+    more=", ".join(f"CASE WHEN part = 0 THEN {name} | :{name} ELSE {name} END" for name in _BITS),
     renamed=_RENAMED,
     is_file=_IS_FILE.replace("{path}", _RENAMED),
 )

@@ -112,21 +112,23 @@ class MemoryStore:
         search = TextSearch(self._store, self.index, sql.NAMED, sql.CONTENTS)
         return await search.find(piece, limit, KeyRange.below(below.text))
 
-    async def check_free(self, path: TextPath) -> None:
+    async def check_free(self, path: TextPath) -> int:
         """Refuse a path at which nothing can be made: it is there, or it, or what it lies in, is of the other kind.
 
+        :return: the last version that a file of this path had, 0 for none
         :raises EditError: if so
         """
-        above = await self.rows(sql.ABOVE, keys=[path.as_file.text, *path.above])
-        if above and above[0][0] == path.as_file.text:
-            raise EditError(f"File already exists at {above[0][0]}")
-        if above:
-            raise EditError(f"{above[0][0]} is a file, so nothing can lie below it.")
-        below = await self.rows(sql.BELOW, **_within(path.as_directory))
-        if below and path.is_directory:
-            raise EditError(f"File already exists at {below[0][0]}")
-        if below:
-            raise EditError(f"{path.as_directory} is a directory; a file cannot have its name.")
+        keys, last = [path.as_file.text, *path.above], 0
+        for kind, found, version in await self.rows(sql.TAKEN, path=path.text, keys=keys, **_within(path.as_directory)):
+            if kind == "past":
+                last = version
+            elif found == path.as_file.text or (kind == "below" and path.is_directory):
+                raise EditError(f"File already exists at {found}")
+            elif kind == "below":
+                raise EditError(f"{path.as_directory} is a directory; a file cannot have its name.")
+            else:
+                raise EditError(f"{found} is a file, so nothing can lie below it.")
+        return last
 
     async def rows(self, statement: Sql, **values: Any) -> Any:
         """Return the rows of a statement."""

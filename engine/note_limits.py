@@ -9,7 +9,7 @@ __all__ = ("FOUND", "LARGEST", "LISTED", "LONGEST_TITLE", "NOTES", "VERSIONS")
 LARGEST: Final = 64 * 1024
 """Bytes of UTF-8 that one note may have."""
 
-NOTES: Final = 10_000
+NOTES: Final = 20_000
 """Notes that one row may have for one user."""
 
 LONGEST_TITLE: Final = 200

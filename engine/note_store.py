@@ -210,7 +210,7 @@ class NoteStore:
                 self._store, content=content, version=version, now=datetime.now(UTC), **which
             ),
             _KEPT.bind(self._store, by_call=self._by_call, **which),
-            _TRIMMED.bind(self._store, upto=version - VERSIONS, **which),
+            *([_TRIMMED.bind(self._store, upto=version - VERSIONS, **which)] if version > VERSIONS else []),
             *self._index.indexed(title, content, token),
         )
         return Planned(result, standing.sums, after, statements)

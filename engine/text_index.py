@@ -1,7 +1,9 @@
 """Finding a text by any piece of it, in any case, without reading all texts, on either database.
 
 Each part of a text has a signature: a bit for every run of three bytes that occurs in it, folded to one case. A text
-can hold a piece only if some part has all the piece's bits; only those are read, and looked at.
+can hold a piece only if some part has all the piece's bits; only those are read, and looked at. The bits of its key
+stand with its first part. No run goes on over a slash, so that a key in another directory has the same bits but for
+those of the directory's own name.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ _BITS: Final = 62
 _PART: Final = 512
 _OVERLAP: Final = 32
 _BYTE: Final = 256
+_SLASH: Final = ord("/")
 _NAMES: Final = tuple(f"bits{number}" for number in range(_WORDS))
 
 _ADDED: Final = Sql(
@@ -47,9 +50,10 @@ def _bit(run: tuple[int, int, int]) -> int:
     return 1 << (mixed >> 8) % (_WORDS * _BITS)
 
 
-def signature(folded: bytes) -> dict[str, int]:
-    """Return the bits of a piece of text, folded and in UTF-8, by the columns they stand in."""
-    whole = reduce(or_, map(_bit, set(zip(folded, folded[1:], folded[2:], strict=False))), 0)
+def signature(*folded: bytes) -> dict[str, int]:
+    """Return the bits of pieces of text, folded and in UTF-8, by the columns they stand in."""
+    runs = {run for piece in folded for run in zip(piece, piece[1:], piece[2:], strict=False)}
+    whole = reduce(or_, (_bit(run) for run in runs if _SLASH not in run[1:]), 0)
     return {name: whole >> place * _BITS & (1 << _BITS) - 1 for place, name in enumerate(_NAMES)}
 
 
@@ -84,17 +88,19 @@ class TextIndex:
         self.space = f"{kind}:{store.tool_id}"
 
     def indexed(self, key: str, content: str, token: str) -> list[Any]:
-        """Return the statements of a change that make ``content`` what is found under a key."""
+        """Return the statements of a change that make a key, and ``content``, what is found under it."""
         folded = content.casefold().encode()
         parts = [folded[at : at + _PART + _OVERLAP] for at in range(0, max(len(folded) - _OVERLAP, 1), _PART)]
-        return [self.forgotten(key, token), *(self._added(key, place, part, token) for place, part in enumerate(parts))]
+        first = self._added(key, 0, token, key.casefold().encode(), parts[0])
+        rest = (self._added(key, place, token, part) for place, part in enumerate(parts[1:], 1))
+        return [self.forgotten(key, token), first, *rest]
 
     def forgotten(self, key: str, token: str) -> Any:
         """Return the statement of a change that forgets the text under a key."""
         return _FORGOTTEN.bind(self._store, space=self.space, key=key, token=token)
 
     async def candidates(self, piece: str, after: str, limit: int, within: KeyRange = EVERYTHING) -> Sequence[str]:
-        """Return the keys, in order, of texts that may hold a piece; who looks must fold text and piece alike.
+        """Return the keys, in order, that may hold a piece, or whose texts may; who looks must fold all of them alike.
 
         :param after: only keys after this one
         :raises LogUnavailable: if the database cannot be read
@@ -106,5 +112,5 @@ class TextIndex:
             row[0] for row in await self._store.read(_CANDIDATES.bind(self._store, space=self.space, **where, **wanted))
         ]
 
-    def _added(self, key: str, part: int, folded: bytes, token: str) -> Any:
-        return _ADDED.bind(self._store, space=self.space, key=key, part=part, token=token, **signature(folded))
+    def _added(self, key: str, part: int, token: str, *folded: bytes) -> Any:
+        return _ADDED.bind(self._store, space=self.space, key=key, part=part, token=token, **signature(*folded))

@@ -13,7 +13,7 @@ from engine.tool_sql import Sql
 
 __all__ = ("Hit", "TextSearch")
 
-_NAMES: Final = 1000
+_KEYS: Final = 500
 _BATCH: Final = 32
 _SHOWN: Final = 160
 
@@ -51,25 +51,31 @@ class TextSearch:
         :raises LogUnavailable: if the database cannot be read
         """
         folded = piece.casefold()
-        keys = await self._keys(piece, folded, within)
-        hits, known, after = [Hit(key) for key in keys[:limit]], set(keys), ""
-        while len(hits) < limit:
-            candidates = await self._index.candidates(piece, after, _BATCH, within)
-            unknown = [key for key in candidates if key not in known]
-            if unknown:
-                rows = await self._store.read(self._contents.bind(self._store, keys=unknown))
-                hits += [_hit(key, content, folded) for key, content in sorted(rows) if folded in content.casefold()]
-            if len(candidates) < _BATCH:
-                break
-            after = candidates[-1]
+        candidates = await self._index.candidates(piece, "", _KEYS, within)
+        whole = len(candidates) < _KEYS
+        named = [key for key in candidates if folded in key.casefold()]
+        if not whole:
+            named = await self._named_so(piece, folded, within)
+        named.sort(key=lambda key: (_rank(key.casefold(), folded), key))
+        hits = [Hit(key) for key in named[:limit]]
+        others = sorted(set(candidates).difference(named))
+        while len(hits) < limit and others:
+            hits += await self._holding(folded, others[:_BATCH])
+            others = others[_BATCH:]
+            if not others and not whole:
+                candidates = await self._index.candidates(piece, candidates[-1], _KEYS, within)
+                whole, others = len(candidates) < _KEYS, sorted(set(candidates).difference(named))
         return hits[:limit]
 
-    async def _keys(self, piece: str, folded: str, within: KeyRange) -> list[str]:
+    async def _holding(self, folded: str, keys: Sequence[str]) -> list[Hit]:
+        rows = await self._store.read(self._contents.bind(self._store, keys=keys))
+        return [_hit(key, content, folded) for key, content in sorted(rows) if folded in content.casefold()]
+
+    async def _named_so(self, piece: str, folded: str, within: KeyRange) -> list[str]:
         pattern = f"%{''.join(map(_likened, piece))}%".lower()
-        where = {"start": within.start, "stop": within.stop, "pattern": pattern, "limit": _NAMES}
+        where = {"start": within.start, "stop": within.stop, "pattern": pattern, "limit": _KEYS}
         rows: Sequence[tuple[str]] = await self._store.read(self._named.bind(self._store, **where))
-        found = [row[0] for row in rows if folded in row[0].casefold()]
-        return sorted(found, key=lambda key: (_rank(key.casefold(), folded), key))
+        return [row[0] for row in rows if folded in row[0].casefold()]
 
 
 def _likened(character: str) -> str:

@@ -12,7 +12,7 @@ from engine.contract import ToolContext
 from engine.text_editing import EditError
 from engine.todo_item import TodoItem
 from engine.todo_limits import TODOS
-from engine.todo_store import TodoStore
+from engine.todo_store import StandingTodo, TodoStore
 from engine.tool_ledger import Planned, change, sums_of
 
 __all__ = ("TodoChanges",)
@@ -48,18 +48,18 @@ class TodoChanges:
         """Change fields of an item and return it as it is then."""
 
         async def plan(token: str) -> Planned[TodoItem]:
-            before = await sums_of(self._store)
-            item = await self.found(number)
+            standing = await self._standing(number)
             parent = changed.get("parent")
             if parent is not None:
                 await self._check_parent(parent)
-                if parent == number or await self.items.parts(number, 1):
+                if parent == number or standing.parts:
                     raise EditError(f"Todo {number} cannot be part of itself, nor of another while it has parts.")
-            after = replace(item, **changed)
-            if after == item:
-                return Planned(item)
-            after = replace(after, version=item.version + 1)
-            return Planned(after, before, before, tuple(self.items.changed(after, datetime.now(UTC), token)))
+            after = replace(standing.item, **changed)
+            if after == standing.item:
+                return Planned(after)
+            after = replace(after, version=after.version + 1)
+            statements = self.items.changed(after, datetime.now(UTC), token)
+            return Planned(after, standing.sums, standing.sums, tuple(statements))
 
         return await change(self._store, plan)
 
@@ -67,15 +67,20 @@ class TodoChanges:
         """Delete an item, with its parts if there are any and ``recursive``."""
 
         async def plan(token: str) -> Planned[None]:
-            before = await sums_of(self._store)
-            await self.found(number)
-            parts = len(await self.items.parts(number, TODOS))
+            standing = await self._standing(number)
+            before, parts = standing.sums, standing.parts
             if parts and not recursive:
                 raise EditError(f"Todo {number} has {parts} part(s); to delete them too, set recursive: true.")
             after = replace(before, entries=before.entries - 1 - parts)
             return Planned(None, before, after, tuple(self.items.deleted(number, datetime.now(UTC), token)))
 
         await change(self._store, plan)
+
+    async def _standing(self, number: int) -> StandingTodo:
+        standing = await self.items.standing(number)
+        if standing is None:
+            raise EditError(f"Todo with ID {number} not found.")
+        return standing
 
     async def found(self, number: int) -> TodoItem:
         """Return an item. :raises EditError: if there is none"""

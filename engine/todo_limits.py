@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ("AT_ONCE", "LISTED", "LONGEST_TITLE", "PRIORITIES", "REMEMBERED", "TODOS", "VERSIONS")
 
-TODOS: Final = 10_000
+TODOS: Final = 20_000
 """Items of one user and row."""
 
 AT_ONCE: Final = 100

@@ -11,12 +11,21 @@ import msgspec
 from engine.contract import ToolContext
 from engine.todo_item import TodoItem
 from engine.todo_limits import REMEMBERED, VERSIONS
+from engine.tool_ledger import Sums
 from engine.tool_sql import Sql
 
-__all__ = ("TodoStore", "TodoVersion")
+__all__ = ("StandingTodo", "TodoStore", "TodoVersion")
 
 _ITEM: Final = "number, title, done, priority, due_at, parent, version"
 _ONE: Final = Sql("SELECT {item} FROM todos WHERE {here} AND number = :number", moments=("due_at",), item=_ITEM)
+_STANDING: Final = Sql(
+    "SELECT ledger.entries, ledger.size, ledger.past, ledger.last, ledger.token, "
+    "(SELECT count(*) FROM todos WHERE {here} AND parent = :number) AS parts, item.number, item.title, item.done, "
+    "item.priority, item.due_at, item.parent, item.version FROM todos AS item "
+    "JOIN tool_ledgers AS ledger ON ledger.tenant = item.tenant AND ledger.tool_id = item.tool_id "
+    "WHERE item.tenant = :tenant AND item.tool_id = :tool_id AND item.number = :number",
+    moments=("due_at",),
+)
 _PAGE: Final = Sql(
     "SELECT {item} FROM todos WHERE {here} AND number > :number ORDER BY number LIMIT :limit",
     moments=("due_at",),
@@ -74,6 +83,14 @@ class TodoVersion(msgspec.Struct, frozen=True):
     by_call: str | None
 
 
+class StandingTodo(msgspec.Struct, frozen=True):
+    """What a change of an item is decided on; ``parts``: how many items are parts of it."""
+
+    sums: Sums
+    item: TodoItem
+    parts: int
+
+
 class TodoStore:
     """Reads one user's items, and binds the statements that change them.
 
@@ -88,6 +105,11 @@ class TodoStore:
         """Return an item, or None."""
         found = await self._items(_ONE, number=number)
         return found[0] if found else None
+
+    async def standing(self, number: int) -> StandingTodo | None:
+        """Return what a change of an item is decided on, as it was at one moment; None: there is no such item."""
+        rows = await self._store.read(_STANDING.bind(self._store, number=number))
+        return StandingTodo(Sums(*rows[0][:5]), _item(rows[0][6:]), rows[0][5]) if rows else None
 
     async def page(self, after: int, done: bool | None, limit: int) -> list[TodoItem]:
         """Return the items after a number, all or those of one status, in the order of their numbers."""
@@ -114,8 +136,9 @@ class TodoStore:
 
     def changed(self, item: TodoItem, now: datetime, token: str) -> list[Any]:
         """Return the statements of a change that make an item what it is given as."""
-        trimmed = _TRIMMED.bind(self._store, number=item.number, upto=item.version - VERSIONS, token=token)
-        return [self._written(_UPDATED, item, now, token), self._kept(item, now, token), trimmed]
+        which = {"number": item.number, "upto": item.version - VERSIONS, "token": token}
+        trimmed = [_TRIMMED.bind(self._store, **which)] if item.version > VERSIONS else []
+        return [self._written(_UPDATED, item, now, token), self._kept(item, now, token), *trimmed]
 
     def deleted(self, number: int, now: datetime, token: str) -> list[Any]:
         """Return the statements of a change that delete an item and its parts, and forget those that went long ago."""
@@ -127,7 +150,7 @@ class TodoStore:
 
     async def _items(self, statement: Sql, **values: Any) -> list[TodoItem]:
         rows = await self._store.read(statement.bind(self._store, **values))
-        return [TodoItem(number, title, bool(done), *rest) for number, title, done, *rest in rows]
+        return [_item(row) for row in rows]
 
     def _written(self, statement: Sql, item: TodoItem, now: datetime, token: str) -> Any:
         return statement.bind(self._store, now=now, token=token, **msgspec.structs.asdict(item))
@@ -136,6 +159,11 @@ class TodoStore:
         text = msgspec.json.encode(item).decode()
         which = {"number": item.number, "version": item.version, "definition": text, "now": now, "token": token}
         return _KEPT.bind(self._store, by_call=self._by_call, **which)
+
+
+def _item(row: Sequence[Any]) -> TodoItem:
+    number, title, done, *rest = row
+    return TodoItem(number, title, bool(done), *rest)
 
 
 def _defined(text: str | None) -> TodoItem | None:

@@ -21,12 +21,15 @@ from benchmarks.reference import fingerprint_of, load_reference
 from benchmarks.scale import FULL, QUICK, TINY, Scale
 from benchmarks.subscribers import measure_subscribers
 from benchmarks.table import print_load
+from benchmarks.tools import measure_tools
 from benchmarks.truncate import measure_truncate
 from benchmarks.workload import EVENT_BYTES, make_pairs, prepared
 
 __all__ = ()
 
-EACH = pytest.mark.parametrize("measurement", [measure_log, measure_execute, measure_subscribers, measure_reading])
+EACH = pytest.mark.parametrize(
+    "measurement", [measure_log, measure_execute, measure_subscribers, measure_reading, measure_tools]
+)
 
 
 def run(measurement: Measurement, folder: Path, database: str) -> Results:

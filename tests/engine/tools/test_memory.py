@@ -10,10 +10,14 @@ import anyio
 import pytest
 from sqlalchemy import func, select, update
 
+from engine import ActionSettings, CallContext, ToolRow
 from engine.memory_limits import FILES, LARGEST, LISTED, PAST, RESTORABLE, VERSIONS, MemoryLimits
 from engine.tool_ledger import sums_of
 from engine.tool_schema import memory_files, memory_history, text_index, tool_ledgers
 from engine.tools.memory import Memory
+from events import Executed
+from tests.engine.gating import paused, resumed
+from tests.engine.staging import call, outcome_of, proved, staged_engine
 from tests.engine.tools.keeping import Run, bound, failure, opened, start
 from tests.engine.tools.keeping import runner as kept
 
@@ -423,3 +427,30 @@ async def test_the_history_has_so_many_bytes_and_no_more(sqlite_url: str) -> Non
         assert (await run("memory_history", path="/a")).count("- version") == 1
         assert await content_of(run, "/a") == "c" * 100
         assert (await sums_of(bound(store))).past == PAST - 50
+
+
+async def test_an_approved_deletion_is_the_one_that_was_asked_for(journal_url: str) -> None:
+    asked = ActionSettings(name="memory_delete", require_approval=True)
+    row = ToolRow(id="t1", name="memory", user_id="u", actions=[ActionSettings(name="memory_create"), asked])
+    async with staged_engine(journal_url, rows=[row]) as engine:
+        context = CallContext(user_id="u", message_id="m", conversation_id="c7", tool_ids=["t1"])
+        first = call({"path": "/d/a", "file_text": "x"}, call_id="c0", name="memory_create")
+        assert isinstance(await outcome_of(engine, first, context), Executed)
+        await paused(engine, call({"path": "/d/"}, name="memory_delete"), context)
+        run = kept(Memory, engine.log.store, "u")
+        assert await paths_of(run) == ["d/a"]
+        await engine.decide("m:c1", approve=True, user_id="u", by="ada")
+        deleted = await resumed(engine, context=context)
+        assert isinstance(deleted, Executed)
+        assert deleted.result == "Deleted directory and 1 file(s)."
+        assert "by call m:c0 in conversation c7" in await run("memory_history", path="/d/a")
+        assert "by call m:c1 in conversation c7" in await run("memory_history", path="/d/")
+        await proved(engine)
+
+
+async def test_text_that_no_database_stores_is_made_storable(journal_url: str) -> None:
+    async with opened(journal_url) as store:
+        run = runner(store)
+        await made(run, "/f", text="a\x00b\ud800c\r\nd")
+        assert await content_of(run, "/f") == "ab\ufffdc\r\nd"
+        assert (await run("memory_search", query="b\ufffdC")).count("\n- /f") == 1
