@@ -51,11 +51,11 @@ memory_files = Table(
     Column("tenant", Key(), primary_key=True),
     Column("tool_id", Key(), primary_key=True),
     Column("path", Key(), primary_key=True),
-    Column("content", Text, nullable=False),
     Column("size", Integer, nullable=False),
     Column("version", Integer, nullable=False),
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
+    Column("content", Text, nullable=False),
 )
 """What a model remembers for a user: one row per file; ``size`` is in bytes of UTF-8."""
 
@@ -66,11 +66,11 @@ memory_history = Table(
     Column("tool_id", Key(), primary_key=True),
     Column("path", Key(), primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("content", Text),
+    Column("size", Integer, nullable=False),
     Column("changed_at", Utc, nullable=False),
     Column("conversation_id", Text),
     Column("by_call", Text),
-    Column("size", Integer, nullable=False),
+    Column("content", Text),
     Index("memory_history_changed", "tenant", "tool_id", "changed_at"),
 )
 """What a file said at each version, and which call wrote it; no content: it was deleted."""

@@ -70,11 +70,11 @@ def memory(op: Operations) -> None:
         sa.Column("tenant", key(), primary_key=True),
         sa.Column("tool_id", key(), primary_key=True),
         sa.Column("path", key(), primary_key=True),
-        sa.Column("content", sa.Text(), nullable=False),
         sa.Column("size", sa.Integer(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("created_at", utc(), nullable=False),
         sa.Column("updated_at", utc(), nullable=False),
+        sa.Column("content", sa.Text(), nullable=False),
     )
     op.create_table(
         "memory_history",
@@ -82,11 +82,11 @@ def memory(op: Operations) -> None:
         sa.Column("tool_id", key(), primary_key=True),
         sa.Column("path", key(), primary_key=True),
         sa.Column("version", sa.Integer(), primary_key=True, autoincrement=False),
-        sa.Column("content", sa.Text()),
+        sa.Column("size", sa.Integer(), nullable=False),
         sa.Column("changed_at", utc(), nullable=False),
         sa.Column("conversation_id", sa.Text()),
         sa.Column("by_call", sa.Text()),
-        sa.Column("size", sa.Integer(), nullable=False),
+        sa.Column("content", sa.Text()),
     )
     op.create_index("memory_history_changed", "memory_history", ["tenant", "tool_id", "changed_at"])
     deleted = sa.text("content IS NULL")
