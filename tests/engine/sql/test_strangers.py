@@ -76,7 +76,6 @@ def _says(data: bytes) -> Any:
         (_refuses(b"3D000", b'database "shop" does not exist'), "no such database"),
         (_refuses(b"XX000", b"app@db.example: tops3cret"), "SQLSTATE XX000"),
     ],
-    ids=str,
 )
 async def test_a_server_that_is_none_ends_in_one_line_that_quotes_nothing(script: Any, said: str) -> None:
     with serving(script) as port, anyio.fail_after(15):
