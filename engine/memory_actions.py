@@ -13,6 +13,7 @@ from engine.action_entry import (
     whole_number_definition,
 )
 from engine.memory_limits import FOUND, LONGEST_PATH, RESTORABLE
+from engine.text_arguments import LONGEST_QUERY
 
 __all__ = ("memory_actions",)
 
@@ -37,7 +38,7 @@ def _look(name: str, description: str, properties: dict[str, Any], *required: st
 
 
 def _reading() -> list[dict[str, Any]]:
-    query = {**text_definition("What to look for, literally.", 500), "minLength": 1}
+    query = {**text_definition("What to look for, literally.", LONGEST_QUERY), "minLength": 1}
     found = whole_number_definition(f"How many files to list; {FOUND} if left out.", 1, FOUND)
     return [
         _look(

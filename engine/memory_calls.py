@@ -10,7 +10,7 @@ from engine.memory_limits import FOUND, LISTED, LONGEST_PATH, MemoryLimits
 from engine.memory_moves import MemoryMoves
 from engine.memory_past import PastVersion
 from engine.memory_store import MemoryFile
-from engine.text_arguments import flag_in, line_in, number_in, range_in, text_in
+from engine.text_arguments import flag_in, line_in, number_in, query_in, range_in, text_in
 from engine.text_editing import EditError, TextKind
 from engine.text_fence import fenced
 from engine.text_path import TextPath
@@ -54,10 +54,8 @@ class MemoryCalls:
 
     async def search(self, kwargs: dict[str, Any]) -> str:
         """Return where a piece of text occurs."""
-        query, below = text_in(kwargs, "query"), _path(kwargs, default="/").as_directory
+        query, below = query_in(kwargs), _path(kwargs, default="/").as_directory
         limit = min(number_in(kwargs, "limit") or FOUND, FOUND)
-        if not query.strip():
-            raise EditError("query is required.")
         hits = await self._files.find(query, limit + 1, below)
         if not hits:
             return f"No file below {below} has it."

@@ -13,6 +13,7 @@ from engine.action_entry import (
     whole_number_definition,
 )
 from engine.note_limits import FOUND, LONGEST_TITLE
+from engine.text_arguments import LONGEST_QUERY
 
 __all__ = ("note_actions",)
 
@@ -31,7 +32,7 @@ def note_actions() -> list[dict[str, Any]]:
 
 def _reading() -> list[dict[str, Any]]:
     found = whole_number_definition(f"How many notes to list; {FOUND} if left out.", 1, FOUND)
-    query = {**text_definition("What to look for, literally.", 500), "minLength": 1}
+    query = {**text_definition("What to look for, literally.", LONGEST_QUERY), "minLength": 1}
     after = text_definition("List only titles after this one.", LONGEST_TITLE)
     return [
         _look("note_view", "Read a note.", {"title": _TITLE, "view_range": lines_definition()}),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from engine.cleaning import STORABLE_TEXT
 from engine.text_editing import EditError
 
-__all__ = ("flag_in", "line_in", "number_in", "range_in", "text_in")
+__all__ = ("LONGEST_QUERY", "flag_in", "line_in", "number_in", "query_in", "range_in", "text_in")
+
+LONGEST_QUERY: Final = 500
+"""Characters of what is looked for."""
 
 
 def text_in(kwargs: dict[str, Any], name: str, default: str | None = "") -> str:
@@ -18,6 +22,16 @@ def text_in(kwargs: dict[str, Any], name: str, default: str | None = "") -> str:
     if not isinstance(value, str):
         raise EditError(f"{name} must be text.")
     return value
+
+
+def query_in(kwargs: dict[str, Any]) -> str:
+    """Return the text that is looked for. :raises EditError: if there is none, or it is too long"""
+    query = STORABLE_TEXT.clean(text_in(kwargs, "query"))
+    if not query.strip():
+        raise EditError("query is required.")
+    if len(query) > LONGEST_QUERY:
+        raise EditError(f"query has {len(query)} characters; at most {LONGEST_QUERY} are looked for.")
+    return query
 
 
 def flag_in(kwargs: dict[str, Any], name: str) -> bool:

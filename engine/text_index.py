@@ -16,7 +16,7 @@ from typing import Any, Final
 from engine.contract import ToolStore
 from engine.tool_sql import Sql
 
-__all__ = ("EVERYTHING", "KeyRange", "TextIndex", "signature")
+__all__ = ("EVERYTHING", "KeyRange", "TextIndex", "parts_of", "signature", "sought")
 
 _WORDS: Final = 12
 _BITS: Final = 62
@@ -57,6 +57,17 @@ def signature(*folded: bytes) -> dict[str, int]:
     return {name: whole >> place * _BITS & (1 << _BITS) - 1 for place, name in enumerate(_NAMES)}
 
 
+def parts_of(content: str) -> list[bytes]:
+    """Return a text's parts, folded and in UTF-8: there is at least one, and each goes on into the next."""
+    folded = content.casefold().encode()
+    return [folded[at : at + _PART + _OVERLAP] for at in range(0, max(len(folded) - _OVERLAP, 1), _PART)]
+
+
+def sought(piece: str) -> bytes:
+    """Return what of a piece, folded and in UTF-8, lies within one part wherever the piece lies in a text."""
+    return piece.casefold().encode()[: _OVERLAP + 1]
+
+
 class KeyRange:
     """The keys from ``start`` up to, and without, ``stop``, compared byte by byte."""
 
@@ -89,10 +100,9 @@ class TextIndex:
 
     def indexed(self, key: str, content: str, token: str) -> list[Any]:
         """Return the statements of a change that make a key, and ``content``, what is found under it."""
-        folded = content.casefold().encode()
-        parts = [folded[at : at + _PART + _OVERLAP] for at in range(0, max(len(folded) - _OVERLAP, 1), _PART)]
-        first = self._added(key, 0, token, key.casefold().encode(), parts[0])
-        rest = (self._added(key, place, token, part) for place, part in enumerate(parts[1:], 1))
+        own, *others = parts_of(content)
+        first = self._added(key, 0, token, key.casefold().encode(), own)
+        rest = (self._added(key, place, token, part) for place, part in enumerate(others, 1))
         return [self.forgotten(key, token), first, *rest]
 
     def forgotten(self, key: str, token: str) -> Any:
@@ -105,8 +115,7 @@ class TextIndex:
         :param after: only keys after this one
         :raises LogUnavailable: if the database cannot be read
         """
-        # A longer piece need not lie in one part.
-        wanted = signature(piece.casefold().encode()[: _OVERLAP + 1])
+        wanted = signature(sought(piece))
         where = {"start": within.start, "stop": within.stop, "after": after, "limit": limit}
         return [
             row[0] for row in await self._store.read(_CANDIDATES.bind(self._store, space=self.space, **where, **wanted))

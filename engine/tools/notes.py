@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from engine.contract import Tool, ToolContext, ToolResult
 from engine.note_actions import note_actions
 from engine.note_limits import FOUND, LARGEST, LISTED, LONGEST_TITLE, NOTES, VERSIONS
-from engine.text_arguments import flag_in, line_in, number_in, range_in, text_in
+from engine.text_arguments import flag_in, line_in, number_in, query_in, range_in, text_in
 from engine.text_editing import EditError, TextKind
 
 __all__ = ("Notes",)
@@ -78,7 +78,7 @@ async def _seen(store: Any, action: str, title: str, kwargs: dict[str, Any]) -> 
             return _listing(await store.page(text_in(kwargs, "after")))
         case "search":
             limit = min(number_in(kwargs, "limit") or FOUND, FOUND)
-            return await _search(store, text_in(kwargs, "query"), limit)
+            return await _search(store, query_in(kwargs), limit)
         case "history":
             return _history(title, await store.versions(title))
     return None
@@ -142,8 +142,6 @@ def _present(note: Any) -> str:
 
 
 async def _search(store: Any, query: str, limit: int) -> str:
-    if not query.strip():
-        raise EditError("query is required.")
     hits = await store.find(query, limit + 1)
     if not hits:
         return "No note has it."
