@@ -6,9 +6,16 @@ import tracemalloc
 from typing import Any
 
 import anyio
+import asyncpg
 import pytest
 
+from engine.sql.allowance import Allowance
+from engine.sql.connecting import linked
+from engine.sql.dsn import Dsn
+from engine.sql.host_policy import Place
+from engine.sql.session import begin
 from engine.sql.watch import Watch
+from events.bridge import open_bridge
 from tests.engine.sql.calls_of_postgres import (
     calling_postgres,
     error_text,
@@ -92,6 +99,23 @@ async def test_no_query_changes_anything(postgres: PostgresServer, url: str) -> 
         assert rows_of(await call("execute_sql", "SELECT pg_try_advisory_lock(77)")) == [[True]]
         assert rows_of(await call("execute_sql", "SELECT current_setting('search_path')")) == [['"$user", public']]
     await nobody_left(postgres, url)
+
+
+async def test_should_a_query_end_its_transaction_the_next_one_only_reads_too(url: str) -> None:
+    allowance = Allowance.of({}, None, 0, 40.0)
+
+    async def beyond() -> None:
+        async with linked(Place(Dsn.of(url), ("127.0.0.1",), inward=True), None, 5.0) as link:
+            await begin(link, allowance, read_only=True)
+            await link.connection.execute("COMMIT")
+            with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+                await link.connection.execute("DELETE FROM item")
+
+    bridge = await open_bridge()
+    try:
+        await bridge.call(beyond)
+    finally:
+        await bridge.aclose()
 
 
 async def test_every_kind_of_query_gives_its_rows(url: str) -> None:

@@ -96,18 +96,23 @@ async def test_a_lock_is_not_waited_for_for_ever(postgres: PostgresServer, url: 
 async def test_cut_anywhere_a_change_is_whole_or_absent_and_its_session_gone(
     postgres: PostgresServer, url: str, anyio_backend: Any
 ) -> None:
+    told: set[int] = set()
     async with calling_postgres(url) as call:
 
         async def work(at: int) -> None:
             sql = f"INSERT INTO item (name, n) VALUES ('{at}a', {at}), ('{at}b', {at}) RETURNING id"
             assert len(rows_of(await call("write_sql", sql))) == 2
+            told.add(at)
 
         async def check(at: int) -> None:
             await nobody_left(postgres, url)
             [[count]] = rows_of(await call("execute_sql", f"SELECT count(*) FROM item WHERE n = {at}"))
-            assert count in (0, 2)
+            assert count in ((2,) if at in told else (0, 2))
+            # AnyIO's cancellation waits for what cannot be undone, so that it is said.
+            assert name != "scope" or (count == 2) == (at in told)
 
         for name in CANCELLERS if anyio_backend == "asyncio" else ("scope",):
+            told.clear()
             assert await cut_at(CANCELLERS[name], work, check) > 0
             await call("write_sql", "TRUNCATE item")
 
