@@ -14,7 +14,7 @@ from engine.tool_sql import Sql
 __all__ = ("Hit", "TextSearch")
 
 _KEYS: Final = 500
-_BATCH: Final = 32
+_BATCH: Final = 64
 _SHOWN: Final = 160
 
 
