@@ -10,7 +10,7 @@ import asyncpg
 from engine.sql.errors import SqlError
 from engine.sql.watch import Watch
 
-__all__ = ("FAILURES", "described", "is_failure")
+__all__ = ("FAILURES", "described")
 
 FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError)
 """What the driver raises when a statement fails, or what comes back cannot be read."""
@@ -20,14 +20,7 @@ _WHOM: Final = re.compile(r'\b(user|role|host|database) "[^"]*"')
 _HELP: Final = {
     "25006": "; to change data, use postgres_write_sql",
     "42501": "; the database's owner can grant it",
-    "25P02": "",
-    "57014": "",
 }
-
-
-def is_failure(error: BaseException) -> bool:
-    """Tell whether an error is one of a statement."""
-    return isinstance(error, FAILURES)
 
 
 def described(error: Exception, watch: Watch, seconds: float) -> SqlError:

@@ -99,7 +99,6 @@ class _Upgrade(Guard):
             self._watch.problem = "it is no Postgres server"
             self._transport.abort()
 
-
     def connection_lost(self, error: BaseException | None) -> None:
         """Tell the driver's protocol; that it may have been cancelled meanwhile is nothing to complain about."""
         self.protocol.connection_lost(error)
