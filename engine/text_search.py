@@ -13,7 +13,7 @@ from engine.tool_sql import Sql
 
 __all__ = ("Hit", "TextSearch")
 
-_KEYS: Final = 500
+_KEYS: Final = 256
 _BATCH: Final = 64
 _SHOWN: Final = 160
 
