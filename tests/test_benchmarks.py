@@ -47,6 +47,7 @@ def test_on_sqlite(measurement: Measurement, tmp_path: Path) -> None:
 
 
 @EACH
+@pytest.mark.soak
 @pytest.mark.postgres
 def test_on_postgres(measurement: Measurement, tmp_path: Path) -> None:
     settings = run(measurement, tmp_path, "postgres").environment["Postgres"]

@@ -1,4 +1,4 @@
-"""Journals that can be taken away; and the fault matrix's table, at the end of the run that made it."""
+"""Journals that can be taken away."""
 
 from __future__ import annotations
 
@@ -7,23 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.fault_matrix import Points, table_of
 from tests.engine.losing import LosableJournal, losable_postgres, losable_sqlite
 
-__all__ = ("MATRIX",)
-
-MATRIX = pytest.StashKey[list[Points]]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[MATRIX] = []
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if rows := config.stash.get(MATRIX, []):
-        terminalreporter.section("fault matrix")
-        for line in table_of(rows):
-            terminalreporter.line(line)
+__all__ = ()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.conftest import MATRIX
 from tests.crash.fault_forks import Forks, fork_server
 from tests.crash.fault_job import Job
 from tests.crash.fault_matrix import struck_everywhere
 from tests.crash.fault_paths import PATHS
+from tests.matrix_plugin import MATRIX
 
 __all__ = ()
 

@@ -22,7 +22,7 @@ from tests.logs import recorded_events
 
 __all__ = ()
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -141,7 +141,6 @@ async def test_behaviour_111_killed_after_what_it_yielded(
         assert spool_files(settings(tmp_path / "spool")) == []
 
 
-@pytest.mark.soak
 async def test_killed_before_and_after_the_journal_went_away(
     losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
 ) -> None:
@@ -167,7 +166,6 @@ async def test_killed_before_and_after_the_journal_went_away(
         assert spool_files(settings(tmp_path / "spool")) == []
 
 
-@pytest.mark.soak
 async def test_a_living_process_writes_what_a_killed_one_left(
     losable: LosableJournal, tmp_path: Path, anyio_backend_name: str
 ) -> None:

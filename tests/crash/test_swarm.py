@@ -70,6 +70,7 @@ async def settled(engine: Engine) -> None:
             await anyio.sleep(0.5)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 async def test_a_few_processes(database_url: str, tmp_path: Path) -> None:
     kinds = await swarmed(database_url, tmp_path, SHORT)

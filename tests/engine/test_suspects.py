@@ -102,6 +102,7 @@ async def test_every_statement_goes_by_an_index(journal_url: str) -> None:
             assert not re.search(_WHOLE, plan), plan
 
 
+@pytest.mark.soak
 async def test_many_calls_are_looked_through_in_flat_memory(journal_url: str) -> None:
     count = 20 * PAGE
     limits = Limits(report_after=0.0)
