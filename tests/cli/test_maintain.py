@@ -73,7 +73,13 @@ def test_migrate_says_what_it_applied(called: Called, tmp_path: Path) -> None:
     done = called("migrate", "--database", "sqlite:///new.db")
     assert (done.code, done.err) == (0, "")
     assert done.lines == [
-        {"applied": ["events:0001", "projections:0001", "projections:0002", "engine:0001", "engine:0002"]}
+        {
+            "applied": [
+                "events:0001",
+                *(f"projections:000{number}" for number in (1, 2)),
+                *(f"engine:000{number}" for number in (1, 2, 3, 4)),
+            ]
+        }
     ]
     assert called("migrate", "--database", "sqlite:///new.db").lines == [{"applied": []}]
     assert called("migrate", "--no-json", "--database", "sqlite:///new.db").out == (
