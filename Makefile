@@ -66,8 +66,8 @@ format: $(STAMP) ## put the code into its format, mend what ruff can mend
 # every thread's stack is printed and the run is over.
 HUNG = -o faulthandler_exit_on_timeout=true -o faulthandler_timeout
 
-# Tests at once: worth it where a test waits for a disk or a process half of its time, as most here do.
-WORKERS ?= 2
+# Tests at once, one more than CI has cores: here a test waits for a disk or a process a quarter of its time.
+WORKERS ?= 3
 SPREAD = -n $(WORKERS) --dist worksteal
 
 unit: $(STAMP)
