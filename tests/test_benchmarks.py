@@ -28,7 +28,14 @@ from benchmarks.workload import EVENT_BYTES, make_pairs, prepared
 __all__ = ()
 
 EACH = pytest.mark.parametrize(
-    "measurement", [measure_log, measure_execute, measure_subscribers, measure_reading, measure_tools]
+    "measurement",
+    [
+        measure_log,
+        measure_execute,
+        measure_subscribers,
+        measure_reading,
+        pytest.param(measure_tools, marks=pytest.mark.soak),
+    ],
 )
 
 
@@ -67,12 +74,14 @@ def test_without_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.soak
 def test_the_way_out_is_measured_beside_bare_httpx() -> None:
     goals = [figure for figure in measure_net(TINY) if figure.goal is not None]
     assert {figure.unit for figure in goals} == {"of bare"}
     assert len(goals) == 8
 
 
+@pytest.mark.soak
 def test_a_server_s_tool_is_measured_beside_the_bare_client() -> None:
     goals = [figure for figure in measure_mcp(TINY) if figure.goal is not None]
     assert {(figure.unit, figure.goal) for figure in goals} == {("of bare", 1.5)}
