@@ -75,7 +75,9 @@ class Spool:
 
     def statistics(self) -> SpoolStatistics:
         """Return a snapshot."""
-        age = 0.0 if self._oldest is None else max(time.time() - self._oldest, 0.0)
+        # Read once: the spool's own thread may forget it meanwhile.
+        oldest = self._oldest
+        age = 0.0 if oldest is None else max(time.time() - oldest, 0.0)
         return SpoolStatistics(self._depth, age, self._parked)
 
     def when_kept(self, tell: Callable[[], None]) -> None:
