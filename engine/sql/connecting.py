@@ -89,6 +89,8 @@ def _context(mode: str, authorities: ssl.SSLContext | None) -> ssl.SSLContext:
 async def _attempt(place: Place, secured: ssl.SSLContext | bool, watch: Watch) -> Link:
     dsn = place.dsn
     loop: Any = PinnedLoop(current_token().native_token, place, watch)
+    # What the driver takes and its stubs do not know of.
+    unlisted: dict[str, Any] = {"target_session_attrs": "any", "timeout": None}
     try:
         # Everything is said outright: what is not, the driver takes from the environment and from files.
         connection = await asyncpg.connect(
@@ -99,13 +101,12 @@ async def _attempt(place: Place, secured: ssl.SSLContext | bool, watch: Watch) -
             database=dsn.database,
             ssl=secured,
             direct_tls=False,
-            target_session_attrs="any",
             krbsrvname="postgres",
             gsslib="gssapi",
             server_settings={"application_name": dsn.application_name},
             statement_cache_size=0,
-            timeout=None,
             loop=loop,
+            **unlisted,
         )
     except OSError as error:
         raise SqlError(_refused(error, watch)) from error
