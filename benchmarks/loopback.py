@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
+
+from benchmarks.serving import serve, served
 
 __all__ = ("loopback",)
 
 
-@contextmanager
-def loopback() -> Iterator[str]:
+def loopback() -> AbstractContextManager[str]:
     """Give out the server's origin; it is gone when the block is left."""
-    command = [sys.executable, "-m", "benchmarks.loopback"]
-    folder = Path(__file__).parent.parent
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder) as server:
-        assert server.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-        finally:
-            server.terminate()
-
-
-def _serve() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        sys.stdout.write(f"{listener.getsockname()[1]}\n")
-        sys.stdout.flush()
-        # Whoever started it is gone when this ends.
-        threading.Thread(target=_accept, args=(listener,), daemon=True).start()
-        sys.stdin.read()
+    return served("benchmarks.loopback")
 
 
 def _accept(listener: socket.socket) -> None:
@@ -54,4 +35,4 @@ def _respond(connection: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    serve(_accept)

@@ -6,27 +6,21 @@ journal. Shown are the time of a call, the waiting for the server included, and 
 
 from __future__ import annotations
 
-import gc
-import statistics
-import subprocess
+import socket
 import sys
-import threading
-import time
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 import anyio
 
 from benchmarks.command import main
 from benchmarks.figures import Figure
+from benchmarks.interleaved import Times, compared, measured_round
 from benchmarks.loops import LOOPS, run_on
 from benchmarks.scale import Scale
+from benchmarks.serving import serve, served
 from engine.contract import Scope, ToolContext, ToolResult
 from engine.net.allow_list import AllowList
 from engine.net.policy import NetPolicy
@@ -36,36 +30,20 @@ from engine.tools.mcp_tool import MCPTool
 __all__ = ("measure_mcp",)
 
 _GOAL = 1.5
-_CLOCKS = {"time": time.perf_counter, "CPU": time.thread_time}
-_TURNS = 10
 _CALLS = 5
 _ARGUMENTS = {"bay": 7, "note": "three crates, one of them open"}
-_Works = Mapping[str, Callable[[], Awaitable[None]]]
-_Times = dict[tuple[str, str], list[float]]
 
 
 def measure_mcp(scale: Scale) -> list[Figure]:
     """Return how long a warm call takes, and how much longer than the bare client's."""
     figures: list[Figure] = []
-    with _server() as url:
+    with served("benchmarks.mcp", "--serve") as origin:
         for loop in LOOPS:
-            figures += _figures(f"MCP call, {loop}", run_on(loop, _measured, url, scale))
+            figures += compared(f"MCP call, {loop}", run_on(loop, _measured, f"{origin}/mcp", scale), _GOAL)
     return figures
 
 
-def _figures(name: str, rounds: list[_Times]) -> list[Figure]:
-    medians = [{work: statistics.median(times) for work, times in each.items()} for each in rounds]
-    figures = [
-        Figure.of(f"{name}: {work}, {clock}", "us", [1e6 * each[work, clock] for each in medians])
-        for work, clock in medians[0]
-    ]
-    for clock in _CLOCKS:
-        ratios = [each["mcp_tool", clock] / each["bare mcp", clock] for each in medians]
-        figures.append(Figure.of(f"{name}: {clock}", "of bare", ratios, _GOAL, at_most=True))
-    return figures
-
-
-async def _measured(url: str, scale: Scale) -> list[_Times]:
+async def _measured(url: str, scale: Scale) -> list[Times]:
     """Return for each round, for each client, its turns' seconds a call."""
     from mcp import Client
 
@@ -76,25 +54,9 @@ async def _measured(url: str, scale: Scale) -> list[_Times]:
             works = {"mcp_tool": partial(_through_tool, tool), "bare mcp": partial(_bare, bare)}
             for work in works.values():
                 await work()
-            rounds = [await _round(works, scale.slice) for _ in range(scale.rounds)]
+            rounds = [await measured_round(works, scale.slice, _CALLS) for _ in range(scale.rounds)]
         await services.aclose()
     return rounds
-
-
-async def _round(works: _Works, seconds: float) -> _Times:
-    gc.collect()
-    times: _Times = defaultdict(list)
-    ends = time.perf_counter() + seconds
-    for turn in count():
-        if turn >= _TURNS and time.perf_counter() > ends:
-            break
-        for name, work in works.items():
-            started = [clock() for clock in _CLOCKS.values()]
-            for _ in range(_CALLS):
-                await work()
-            for (label, clock), start in zip(_CLOCKS.items(), started, strict=True):
-                times[name, label].append((clock() - start) / _CALLS)
-    return times
 
 
 async def _through_tool(tool: MCPTool) -> None:
@@ -136,41 +98,22 @@ def _context() -> ToolContext:
     )
 
 
-@contextmanager
-def _server() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.mcp", "--serve"]
-    folder = Path(__file__).parent.parent
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder) as server:
-        assert server.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
-        finally:
-            server.terminate()
-
-
-def _serve() -> None:
-    import socket
-
+def _work(listener: socket.socket) -> None:
     import uvicorn
     from fastmcp import FastMCP
 
-    served: FastMCP[Any] = FastMCP("yard")
+    served_here: FastMCP[Any] = FastMCP("yard")
 
-    @served.tool
+    @served_here.tool
     def look(bay: int, note: str) -> str:
         return f"{bay}: {note}"
 
-    listener = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(served.http_app(path="/mcp"), log_level="critical"))
-    sys.stdout.write(f"{listener.getsockname()[1]}\n")
-    sys.stdout.flush()
-    # Whoever started it is gone when its input ends.
-    threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True).start()
-    sys.stdin.read()
+    server = uvicorn.Server(uvicorn.Config(served_here.http_app(path="/mcp"), log_level="critical"))
+    server.run(sockets=[listener])
 
 
 if __name__ == "__main__":
     if "--serve" in sys.argv:
-        _serve()
+        serve(_work)
     else:
         main(alone=[measure_mcp])
