@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from engine.api.operation import Wire
 from engine.api.wording import items_of, text_of
+from engine.net.field_lines import CREDENTIALS, FRAMING
 from engine.refusals import quoted
 from events.errors import Refused
 
@@ -21,26 +22,7 @@ Header: TypeAlias = tuple[str, str]
 LONGEST: Final = 8192
 """Characters of one header's value."""
 
-RESERVED: Final = frozenset(
-    {
-        "accept-encoding",
-        "authorization",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "cookie",
-        "cookie2",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+RESERVED: Final = FRAMING | CREDENTIALS | {"content-encoding", "expect"}
 """Headers that no argument sets: they are the credentials', or the connection's."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")

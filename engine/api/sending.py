@@ -47,13 +47,5 @@ async def _send(client: SafeClient, request: OutgoingRequest, parts: Signed, dea
         except ResponseTooLarge:
             # What was asked for has been done: the beginning says more than an error would.
             is_cut = True
-        return Reply(
-            url=answer.url,
-            status=answer.status,
-            headers=answer.headers,
-            content_type=answer.content_type,
-            charset=answer.charset,
-            body=bytes(body),
-            is_cut=is_cut,
-        )
+        return answer.replied(body, is_cut)
     raise AssertionError("the block above always returns")

@@ -8,7 +8,27 @@ from typing import Final, TypeAlias
 
 from engine.net.errors import NetError
 
-__all__ = ("checked_fields",)
+__all__ = ("CREDENTIALS", "FRAMING", "checked_fields")
+
+FRAMING: Final = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that say how a message is framed and where it goes: the client's business."""
+
+CREDENTIALS: Final = frozenset({"authorization", "cookie", "cookie2"})
+"""Headers that always carry credentials."""
 
 _Fields: TypeAlias = list[tuple[bytes, bytes]]
 

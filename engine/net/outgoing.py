@@ -10,6 +10,7 @@ import msgspec
 
 from engine.net.body import ACCEPTED
 from engine.net.errors import BadResponse, UnsafeUserUrlError
+from engine.net.field_lines import CREDENTIALS, FRAMING
 from engine.net.reply import Headers
 
 __all__ = ("HeadersLike", "Outgoing", "is_redirect")
@@ -17,23 +18,6 @@ __all__ = ("HeadersLike", "Outgoing", "is_redirect")
 HeadersLike: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_OURS: Final = frozenset(
-    {
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-"""How a message is framed and where it goes is the client's business."""
-_SECRET: Final = frozenset({"authorization", "cookie", "cookie2"})
 
 
 class Outgoing(msgspec.Struct, frozen=True):
@@ -52,7 +36,7 @@ class Outgoing(msgspec.Struct, frozen=True):
         :raises UnsafeUserUrlError: if the URL is none
         """
         given = headers.items() if isinstance(headers, Mapping) else headers
-        kept = tuple((name, value) for name, value in given if name.lower() not in _OURS)
+        kept = tuple((name, value) for name, value in given if name.lower() not in FRAMING)
         named = {name.lower() for name, _ in kept}
         filled = (("User-Agent", user_agent), ("Accept", "*/*"), ("Accept-Encoding", ACCEPTED))
         added = tuple(each for each in filled if each[0].lower() not in named)
@@ -75,7 +59,7 @@ class Outgoing(msgspec.Struct, frozen=True):
         if _origin(url) != _origin(self.url):
             if content:
                 raise BadResponse("it redirects a request with a body to another host, which is not followed")
-            withheld = _SECRET.union(map(str.lower, secret_headers))
+            withheld = CREDENTIALS.union(map(str.lower, secret_headers))
             headers = tuple(each for each in headers if each[0].lower() not in withheld)
         return Outgoing(method, url, headers, content, self.hops + 1)
 

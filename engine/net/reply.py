@@ -68,6 +68,13 @@ class Answer:
         body = bytearray()
         async for piece in self._body:
             body += piece
+        return self.replied(body, self._body.is_cut)
+
+    def replied(self, body: bytes | bytearray, is_cut: bool) -> Reply:
+        """Return the response with what was read of its body.
+
+        :param is_cut: it is not the whole
+        """
         return Reply(
             url=self.url,
             status=self.status,
@@ -75,7 +82,7 @@ class Answer:
             content_type=self.content_type,
             charset=self.charset,
             body=bytes(body),
-            is_cut=self._body.is_cut,
+            is_cut=is_cut,
             hops=self.hops,
         )
 
