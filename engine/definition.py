@@ -58,10 +58,10 @@ async def definition_of(runtime: Runtime, proposed: Proposed) -> Definition | Mi
         return Missing("load", f"its tool {quoted(proposed.tool_name)} cannot be reached, or is broken")
     if member.row.name != proposed.tool_name:
         return _gone(f"its tool is {quoted(member.row.name)} now, and was {quoted(proposed.tool_name)}")
-    for action in member.actions:
-        if action.name == proposed.action_name and action.active:
-            return Definition(action, member)
-    return _gone(f"its tool {quoted(proposed.tool_name)} has no action {quoted(proposed.action_name)} any more")
+    action = member.action(proposed.action_name)
+    if action is None:
+        return _gone(f"its tool {quoted(proposed.tool_name)} has no action {quoted(proposed.action_name)} any more")
+    return Definition(action, member)
 
 
 def _gone(why: str) -> Missing:

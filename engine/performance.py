@@ -115,7 +115,8 @@ def tool_context(
     hidden: Concealing | None,
 ) -> ToolContext:
     """Return what a tool may know of this one call."""
-    annotate = _unseen if flight.span is None else flight.span.annotate
+    assert flight.span is not None
+    annotate = flight.span.annotate
     return ToolContext(
         user_id=context.user_id,
         message_id=context.message_id,
@@ -140,7 +141,3 @@ def _annotate(annotate: Callable[..., None], hidden: Concealing, name: str, valu
 
 def _ignore_progress(done: float, total: float | None, message: str) -> None:
     """Take no notice: nobody listens yet."""
-
-
-def _unseen(name: str, value: str | bool | int | float) -> None:
-    """Take no notice: the call has no span."""

@@ -46,7 +46,7 @@ async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, contex
     current = await runtime.toolsets.member(row)
     if current is None:
         return _refused(proposal, "load", f"The tool of {named} was changed just now, and cannot be reached.")
-    action = _active(current, proposed.action_name)
+    action = current.action(proposed.action_name)
     if action is None:
         return _refused(proposal, "unknown_tool", f"{named} was changed just now and is not there any more.")
     return _checked(runtime, proposal, proposed, current, action, context)
@@ -67,7 +67,3 @@ def _checked(
         decision = check_pause(question)
         verdict = decision if isinstance(decision, Pause | Deny) else None
     return replace(proposal, action=action, member=member, question=question, verdict=verdict, hidden=hidden)
-
-
-def _active(member: Member, name: str) -> Action | None:
-    return next((action for action in member.actions if action.name == name and action.active), None)

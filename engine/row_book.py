@@ -64,15 +64,9 @@ class RowBook:
     def __repr__(self) -> str:
         return f"<RowBook of {len(self._known)} kinds of turns>"
 
-    async def begin(self) -> None:
-        """Note whether there may be any rows: where nothing ever changed, no call reads any.
-
-        :raises LogUnavailable: if the database cannot be read
-        """
-        if self._store is not None:
-            from engine.epoch import read_epoch
-
-            self._began = await read_epoch(self._store)
+    def begin(self, epoch: int) -> None:
+        """Note the epoch at the start: where nothing ever changed, no call reads any rows."""
+        self._began = epoch
 
     async def rows(self, wanted: Wanted, *, now: bool = False) -> StoredRows:
         """Return the rows as of this engine's last append, or newer ones; reads only where they may have changed.

@@ -145,8 +145,13 @@ async def start(
 
 async def _begin(lease: Lease, runtime: Runtime) -> None:
     await lease.begin()
-    await runtime.rulebook.begin()
-    await runtime.toolsets.begin()
+    store = runtime.log.store
+    if store.dialect != "null":
+        from engine.epoch import read_epoch
+
+        epoch = await read_epoch(store)
+        runtime.rulebook.begin(epoch)
+        runtime.toolsets.begin(epoch)
 
 
 async def _close(log: EventLog, spool: Spool | None) -> None:

@@ -33,6 +33,10 @@ class Member(msgspec.Struct, frozen=True):
         """Bring a row together with its actions; their fingerprints are taken when they are first asked for."""
         return cls(row, tool, actions, Fingerprints(row, actions))
 
+    def action(self, name: str) -> Action | None:
+        """Return an active action of the row, or None."""
+        return next((action for action in self.actions if action.name == name and action.active), None)
+
 
 class Toolset:
     """The rows of one turn, in order; immutable, so that what is prepared from it is prepared once.

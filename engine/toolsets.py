@@ -80,9 +80,9 @@ class Toolsets:
         self._known: dict[_Choice, Toolset] = {}
         self.tools = RowTools(manager, self._services)
 
-    async def begin(self) -> None:
-        """Note whether any rows may be stored. :raises LogUnavailable: if the database cannot be read"""
-        await self._book.begin()
+    def begin(self, epoch: int) -> None:
+        """Note the epoch at the start: at 0, no rows were ever stored."""
+        self._book.begin(epoch)
 
     async def resolve(self, context: CallContext, *, now: bool = False) -> Toolset:
         """Return the turn's toolset; a row whose tool is not there is left out and logged.
@@ -117,7 +117,7 @@ class Toolsets:
         members: list[Member] = []
         broken: list[ToolRow] = []
         for row in self._chosen(context, stored):
-            member = await self._member(row)
+            member = await self.member(row)
             if member is None:
                 broken.append(row)
             elif member.tool is not None and (member.tool.headless_allowed or not context.headless):
@@ -172,10 +172,6 @@ class Toolsets:
         found = await self._book.row(tool_id, user_id, vouched=vouched, now=now)
         return found if found is not None and found.active else None
 
-    async def member(self, row: ToolRow) -> Member | None:
-        """Return a row with its actions; its tool is asked once for each version. None: it is broken."""
-        return await self._member(row)
-
     async def fresh(self, row: ToolRow) -> Member | None:
         """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken.
 
@@ -207,7 +203,8 @@ class Toolsets:
             if row is not None and row.active:
                 yield row
 
-    async def _member(self, row: ToolRow) -> Member | None:
+    async def member(self, row: ToolRow) -> Member | None:
+        """Return a row with its actions; its tool is asked once for each version. None: it is broken."""
         key = (row.id, row.version)
         known = self._members.get(key)
         if known is None or known.stale:
