@@ -33,18 +33,22 @@ HEAVY = (
 )
 
 
-@pytest.mark.parametrize("package", ["events", "projections", "engine"])
-def test_importing_loads_nothing_heavy(package: str) -> None:
-    script = f"import sys, {package}; print(*sorted(sys.modules))"
+def loaded_by(script: str) -> set[str]:
+    """Return what a script prints, word by word, run by a Python that has loaded nothing of ours."""
     # -S would hide the installed packages, -P keeps the working folder from adding any.
     run = subprocess.run(
-        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {script}"],
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{script}"],
         capture_output=True,
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
     )
     assert run.returncode == 0, run.stderr
-    loaded = set(run.stdout.split())
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize("package", ["events", "projections", "engine"])
+def test_importing_loads_nothing_heavy(package: str) -> None:
+    loaded = loaded_by(f"import sys, {package}; print(*sorted(sys.modules))")
     assert package in loaded
     assert sorted(name for name in HEAVY if name in loaded) == []

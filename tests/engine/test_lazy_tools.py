@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
-from tests.shape import ROOT
-from tests.test_imports import HEAVY
+from tests.test_imports import HEAVY, loaded_by
 
 __all__ = ()
 
@@ -29,15 +25,7 @@ print(*sorted(sys.modules))
 
 def test_the_catalogue_loads_nothing_heavy() -> None:
     """Every built-in tool found, made, and asked what it does and what it must be configured with."""
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{SCRIPT}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert run.returncode == 0, run.stderr
-    loaded = set(run.stdout.split())
+    loaded = loaded_by(SCRIPT)
     assert "engine.tools.mcp_tool" in loaded
     # The command line's own: what people are shown is made with these.
     assert sorted(name for name in HEAVY if name in loaded and name not in ("click", "rich")) == []

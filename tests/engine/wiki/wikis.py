@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,15 +10,12 @@ from sqlalchemy import select
 
 from engine.contract import Scope, ToolContext, ToolResult
 from engine.services import Services
-from engine.starting import CHAINS
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
 from engine.tools.wiki import Wiki
 from engine.toolstore import BoundStore
 from engine.wiki.links import targets
 from events.keys import new_id, tenant_column
-from events.opening import open_log
-from events.store import Store
-from projections.attempts import AttemptsProjection
+from tests.engine.tools.keeping import opened
 
 __all__ = (
     "Run",
@@ -36,15 +32,6 @@ __all__ = (
 )
 
 Run = Callable[..., Awaitable[Any]]
-
-
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Store]:
-    log = await open_log(url, AttemptsProjection(), CHAINS)
-    try:
-        yield log.store
-    finally:
-        await log.aclose()
 
 
 def runner(store: Any, user: str | None = "ada", tool_id: str = "w1", owner: str | None = "ada", **config: Any) -> Run:
