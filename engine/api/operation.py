@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from engine.api.client_credentials import ClientAuth, scope_fault, token_url_fault
 from engine.api.media import MediaType
 from engine.refusals import quoted
 from events.errors import Refused
@@ -22,6 +23,7 @@ Style: TypeAlias = Literal["form", "simple", "label", "matrix", "spaceDelimited"
 Place: TypeAlias = Literal["path", "query", "cookie"]
 
 _SAFE_ALWAYS: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+_AUTHORIZATION: Final = frozenset({"bearer", "basic", "oauth2"})
 _REFERENCES: Final = 10
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -67,22 +69,37 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Wire] = {}
 
 
-class Injection(msgspec.Struct, frozen=True, kw_only=True):
+class Injection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A credential's place in a request. Its value is the row's secret of that name, and is put in when it is sent.
+
+    Of ``oauth2`` it is an access token, which the client's id and secret are exchanged for (RFC 6749, 4.4).
 
     :ivar secret: the secret's name; of ``basic`` that is not read: it takes ``username`` and ``password``
     :ivar name: of the header, the query parameter, the cookie, or the variable in the URL's path
     :ivar prefix: written before the value
+    :ivar token_url: of ``oauth2``, as are all below: where tokens are given; literal
+    :ivar client_id: the name of the secret that holds the client's id
+    :ivar client_secret: the name of the secret that holds the client's secret
+    :ivar scopes: to ask for; none: those that the server gives by itself
     """
 
     secret: str = ""
-    place: Literal["header", "query", "cookie", "path", "bearer", "basic"] = msgspec.field(name="in")
+    place: Literal["header", "query", "cookie", "path", "bearer", "basic", "oauth2"] = msgspec.field(name="in")
     name: str = ""
     prefix: str = ""
+    token_url: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: tuple[str, ...] = ()
+    audience: str = ""
+    resource: str = ""
+    client_auth: ClientAuth = "basic"
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """The names of the secrets it takes."""
+        if self.place == "oauth2":
+            return (self.client_id, self.client_secret)
         return ("username", "password") if self.place == "basic" else (self.secret,)
 
     @property
@@ -90,7 +107,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
         """The header it fills, in lower case; None: it fills none."""
         if self.place == "header":
             return self.name.lower()
-        return {"bearer": "authorization", "basic": "authorization", "cookie": "cookie"}.get(self.place)
+        return "cookie" if self.place == "cookie" else "authorization" if self.place in _AUTHORIZATION else None
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,3 +235,14 @@ def _check_security(operation: Operation) -> None:
             raise Refused("A credential of the action does not say which secret it is.")
         if injection.place == "path" and injection.name not in variables:
             raise Refused(f"The action's URL has no {{{injection.name}}} for its credential.")
+        if injection.place == "oauth2":
+            _check_oauth(injection, operation)
+
+
+def _check_oauth(injection: Injection, operation: Operation) -> None:
+    if fault := token_url_fault(injection.token_url):
+        raise Refused(f"The token_url of the action's credentials {fault}.")
+    if fault := scope_fault(injection.scopes):
+        raise Refused(f"Of the scopes of the action's credentials {fault}.")
+    if len([each for each in operation.security if each.header == "authorization"]) > 1:
+        raise Refused("The action has two credentials for the Authorization header, one of them an oauth2 token.")

@@ -30,12 +30,18 @@ def wanted_secrets(config: dict[str, Any]) -> tuple[str, ...]:
         for injection in security if isinstance(security, list) else ():
             if not isinstance(injection, dict):
                 continue
-            secrets = _BASIC if injection.get("in") == "basic" else (injection.get("secret"),)
+            secrets = _taken(injection)
             names.update({name: None for name in secrets if isinstance(name, str) and name and name not in SETTINGS})
     return tuple(names)
 
 
 def problems_of(config: dict[str, Any]) -> list[str]:
+def _taken(injection: dict[str, Any]) -> tuple[Any, ...]:
+    if injection.get("in") == "oauth2":
+        return (injection.get("client_id"), injection.get("client_secret"))
+    return _BASIC if injection.get("in") == "basic" else (injection.get("secret"),)
+
+
     """Return what keeps a row's operations from being carried out, the first few."""
     problems: list[str] = []
     for name, action in _actions(config):

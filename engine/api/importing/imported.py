@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -66,8 +68,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 def injection_json(injection: Injection) -> dict[str, Any]:
     """Return the JSON form of an injection, with what it says only."""
-    stated = {"secret": injection.secret, "in": injection.place, "name": injection.name, "prefix": injection.prefix}
-    return {key: item for key, item in stated.items() if item}
+    stated: dict[str, Any] = msgspec.to_builtins(injection)
+    return stated
 
 
 def check_action(definition: dict[str, Any], security: Iterable[Injection]) -> None:
