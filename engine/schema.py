@@ -16,6 +16,7 @@ __all__ = (
     "policy_epoch",
     "policy_rules",
     "team_members",
+    "tool_acceptances",
     "tool_credential_delegations",
     "tool_optouts",
     "tool_row_versions",
@@ -23,7 +24,7 @@ __all__ = (
     "tool_shares",
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -131,6 +132,18 @@ tool_shares = Table(
     Index("tool_shares_grantee", "grantee", "kind"),
 )
 """Who besides its owner may use a row; a user is an encoded tenant, everyone is ``*``."""
+
+tool_acceptances = Table(
+    "tool_acceptances",
+    metadata,
+    Column("tenant", Key(), primary_key=True),
+    Column("row_id", Key(), primary_key=True),
+    Column("kind", Key(), primary_key=True),
+    Column("accepted_at", Utc, nullable=False),
+    CheckConstraint("kind IN ('user', 'everyone')", name="tool_acceptances_kind"),
+    Index("tool_acceptances_row", "row_id"),
+)
+"""Who has accepted which share of a row; it goes when that goes. ``kind`` is the share's: to the tenant, or to all."""
 
 team_members = Table(
     "team_members",
