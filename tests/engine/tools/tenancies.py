@@ -13,6 +13,7 @@ from engine import Tool
 from engine.tools.memory import Memory
 from engine.tools.notes import Notes
 from engine.tools.todo_list import TodoList
+from engine.tools.wiki import Wiki
 
 __all__ = ("SECRET", "TENANCIES", "Calls", "Tenancy")
 
@@ -89,6 +90,29 @@ TENANCIES: Final = (
             ("todo_complete", {"todo_id": 3}),
             ("todo_reopen", {"todo_id": 2}),
             ("todo_delete", {"todo_id": 1, "recursive": True}),
+        ),
+    ),
+    Tenancy(
+        Wiki,
+        seeds=(
+            ("wiki_create", {"path": f"/{SECRET}/a", "content": f"one\n[[{SECRET}/b]]", "title": SECRET}),
+            ("wiki_create", {"path": f"/{SECRET}/b", "content": SECRET}),
+            ("wiki_write", {"path": f"/{SECRET}/b", "content": f"{SECRET} 2", "expected_version": 1}),
+        ),
+        samples=(
+            ("wiki_view", {"path": f"/{SECRET}/a"}),
+            ("wiki_list", {"prefix": "/"}),
+            ("wiki_search", {"text": "canary"}),
+            ("wiki_links", {"path": f"/{SECRET}/a"}),
+            ("wiki_history", {"path": f"/{SECRET}/b"}),
+            ("wiki_diff", {"path": f"/{SECRET}/b", "from": 1, "to": 2}),
+            ("wiki_create", {"path": "/new", "content": "new"}),
+            ("wiki_write", {"path": f"/{SECRET}/a", "content": "two", "expected_version": 1}),
+            ("wiki_restore", {"path": f"/{SECRET}/b", "version": 1}),
+            ("wiki_str_replace", {"path": f"/{SECRET}/a", "old_str": "two", "new_str": "one", "expected_version": 2}),
+            ("wiki_insert", {"path": f"/{SECRET}/a", "insert_line": 1, "insert_text": "top", "expected_version": 3}),
+            ("wiki_rename", {"old_path": f"/{SECRET}/a", "new_path": "/moved"}),
+            ("wiki_delete", {"path": f"/{SECRET}/b"}),
         ),
     ),
 )
