@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.schema import HEAD
 from tests.cli.command import EXAMPLES, Called
 
 
@@ -77,7 +78,7 @@ def test_migrate_says_what_it_applied(called: Called, tmp_path: Path) -> None:
             "applied": [
                 "events:0001",
                 *(f"projections:000{number}" for number in (1, 2)),
-                *(f"engine:000{number}" for number in (1, 2, 3, 4)),
+                *(f"engine:{number:04}" for number in range(1, int(HEAD) + 1)),
             ]
         }
     ]

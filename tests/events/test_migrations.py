@@ -32,7 +32,7 @@ from projections.attempts import AttemptsProjection
 from projections.migration import PROJECTIONS_CHAIN
 from tests.postgres_server import PASSWORD, PostgresServer
 
-ENGINE = [f"engine:000{number}" for number in range(1, 5)]
+ENGINE = [f"engine:{number:04}" for number in range(1, int(engine.schema.HEAD) + 1)]
 ALL = ["events:0001", "projections:0001", "projections:0002", *ENGINE]
 METADATA = (events.schema.metadata, projections.schema.metadata, engine.schema.metadata)
 
