@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from engine.call import ToolCall
 from engine.preview import cut_text
+from engine.text_fence import foreign, lasting_mark
 from engine.truncation import cut_for_model
 from events.codec import encode_json
 from events.types import Denied, Executed, Failed, StreamEvent
@@ -24,7 +26,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     :ivar call: the call, with the id under which it goes back to the provider
     :ivar text: for families that take text
-    :ivar value: the result as JSON content, where it is whole; else the text
+    :ivar value: the result as JSON content, where it is whole and no marks stand around it; else the text
     """
 
     call: ToolCall
@@ -51,12 +53,15 @@ def never_started(call: ToolCall) -> Answer:
     return _worded(call, "error", text)
 
 
-def answer_of(call: ToolCall, row: AttemptRow, last: StreamEvent, limit: int | None) -> Answer:
+def answer_of(call: ToolCall, row: AttemptRow, last: StreamEvent, limit: int | None, untrusted: bool) -> Answer:
     """Answer a call by what the log has of it: its row, and the last event of the five kinds with its whole result.
 
-    :param limit: characters of the result's text; None: whole
+    :param limit: characters of the result's text, its marks included; None: whole
+    :param untrusted: a result stands between marks, an error too: the same ones each time it is told
     """
     match last:
+        case Executed() if untrusted:
+            return _foreign_result(call, last, limit)
         case Executed():
             return _result(call, last, limit)
         case Failed():
@@ -77,11 +82,24 @@ def with_edit(answer: Answer, arguments: Any) -> Answer:
 
 
 def _result(call: ToolCall, executed: Executed, limit: int | None) -> Answer:
-    value = executed.result
-    text = value if isinstance(value, str) else encode_json(value).decode()
+    value, text = executed.result, _text_of(executed)
     shown = cut_for_model(value, text, executed.key, limit)
-    outcome: Outcome = "error" if executed.status == "error" else "result"
-    return Answer(call=call, outcome=outcome, text=shown, value=value if shown is text else msgspec.json.decode(shown))
+    value = value if shown is text else msgspec.json.decode(shown)
+    return Answer(call=call, outcome=_outcome_of(executed), text=shown, value=value)
+
+
+def _foreign_result(call: ToolCall, executed: Executed, limit: int | None) -> Answer:
+    text = _text_of(executed)
+    fence = partial(foreign, mark=lasting_mark(executed.id, text))
+    return _worded(call, _outcome_of(executed), cut_for_model(executed.result, text, executed.key, limit, fence))
+
+
+def _text_of(executed: Executed) -> str:
+    return executed.result if isinstance(executed.result, str) else encode_json(executed.result).decode()
+
+
+def _outcome_of(executed: Executed) -> Outcome:
+    return "error" if executed.status == "error" else "result"
 
 
 def _standing(row: AttemptRow) -> str:

@@ -62,9 +62,16 @@ async def _answer(runtime: Runtime, told: _Told, limit: int | None) -> Answer:
     recorded = await recorded_events(runtime.log, told.row.key, told.row.user_id)
     opening = recorded[0]
     assert isinstance(opening, Proposed)
-    answer = answer_of(msgspec.structs.replace(told.call, extra=opening.extra), told.row, recorded[-1], limit)
+    call = msgspec.structs.replace(told.call, extra=opening.extra)
+    answer = answer_of(call, told.row, recorded[-1], limit, _untrusted(runtime, told.row))
     edited = told.row.arguments != opening.arguments and isinstance(recorded[-1], Executed | Failed)
     return with_edit(answer, masked(told.row.arguments)) if edited else answer
+
+
+def _untrusted(runtime: Runtime, row: AttemptRow) -> bool:
+    """Tell whether others may have written a call's result; what its client handed in is the application's own."""
+    by_client = row.pause_type == "requires_client_execution"
+    return not by_client and runtime.toolsets.tools.untrusted(row.tool_name)
 
 
 def _of_rows(rows: Sequence[AttemptRow]) -> list[_Told]:

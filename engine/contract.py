@@ -132,6 +132,8 @@ class Tool(ABC):
     write). ``idempotent``: running it twice is as good as once. ``timeout``: seconds. ``serial``: of the parallel calls
     of one turn, those of one row run one after another, in the order in which the model made them. ``limits`` and
     ``errors``: for people, a sentence each: what it holds to, and what it answers where it cannot do what was asked.
+    ``untrusted``: others write what it returns, and it sets no marks around that itself: a model is told its results
+    between marks.
 
     A tool may have ``preview_decision(action_name, arguments)``, sync or async: asked at the moment of the call, with
     what the action would receive, it returns ``(needs_approval, denylisted)``, two booleans. Denylisted calls need a
@@ -155,6 +157,7 @@ class Tool(ABC):
     idempotent: ClassVar[bool] = False
     timeout: ClassVar[float] = 120.0
     serial: ClassVar[bool] = False
+    untrusted: ClassVar[bool] = False
     limits: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[tuple[str, ...]] = ()
 

@@ -18,7 +18,7 @@ from engine.loading import actions_metadata, constructed, reason_of, without_sec
 from engine.opened_rows import CREDENTIALS, opened, opened_credentials
 from engine.rows import ToolRow
 from engine.services import Services
-from events.errors import Refused
+from events.errors import NotFound, Refused
 
 __all__ = ("RowTools",)
 
@@ -58,6 +58,13 @@ class RowTools:
         if tool.internal:
             raise Refused(f"tool {row.name!r} is the engine's own and takes no rows")
         return tool
+
+    def untrusted(self, name: str) -> bool:
+        """Tell whether others write what a tool returns; of one that is not there, nobody knows that they do not."""
+        try:
+            return self._manager.load_tool(name).untrusted
+        except NotFound:
+            return True
 
     def requirements(self, row: ToolRow) -> dict[str, Any]:
         """Return what a row's tool wants to be configured with; it is asked with what it is to be configured with.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -28,19 +29,25 @@ class Truncated(msgspec.Struct, frozen=True, kw_only=True):
     read: str
 
 
-def cut_for_model(value: Any, text: str, key: str, limit: int | None) -> str:
+def cut_for_model(value: Any, text: str, key: str, limit: int | None, fence: Callable[[str], str] | None = None) -> str:
     """Return a result's text as the model gets it: whole, or at most ``limit`` characters, the notice included.
 
     Cutting the same result again gives the same text, and a result that is such a notice itself is cut in its ends, so
     that notices never nest (TRUNCATE-02). Neither end is cut within a grapheme.
 
     :param value: the result; ``text``: a string itself, anything else its JSON text
+    :param fence: sets marks around the text; they count, and are never cut. A result in a fence is no notice, whatever
+        it says of itself. Where no end of it has room, neither has the fence: the notice alone is nobody else's text
     :raises Refused: if ``limit`` is less than :data:`SMALLEST`
     """
-    if limit is None or len(text) <= limit:
-        return text
+    whole = text if fence is None else fence(text)
+    if limit is None or len(whole) <= limit:
+        return whole
     if limit < SMALLEST:
         raise Refused(f"a limit of {limit} characters leaves no room for a result; give at least {SMALLEST}")
+    if fence is not None:
+        shown = _fitted(text, text, len(text), key, limit - len(whole) + len(text))
+        return shown if shown == _bare(len(text), key) else fence(shown)
     cut = _notice(value)
     if cut is None:
         return _fitted(text, text, len(text), key, limit)
@@ -58,7 +65,7 @@ def _notice(value: Any) -> Truncated | None:
 
 def _fitted(head: str, tail: str, total: int, key: str, limit: int) -> str:
     """Return the longest notice within the limit; escapes in the ends count as the characters they become."""
-    room = limit - len(_form(Truncated(total=total, head="", tail="", read=key)))
+    room = limit - len(_bare(total, key))
     share = 1.0
     while True:
         ends = max(0, int(room * share))
@@ -81,6 +88,10 @@ def _end(text: str, length: int) -> str:
     while place < len(text) and boundary(text, place) != place:
         place += 1
     return text[place:]
+
+
+def _bare(total: int, key: str) -> str:
+    return _form(Truncated(total=total, head="", tail="", read=key))
 
 
 def _form(notice: Truncated) -> str:

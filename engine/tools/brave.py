@@ -34,6 +34,7 @@ class Brave(Tool):
     effect = "read"
     idempotent = True
     timeout = 30.0
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (
         "400 characters and 50 words per query",
         "20 web results, 50 of news, 100 images per search; 48,000 characters together",

@@ -37,6 +37,7 @@ class DuckDuckGo(Tool):
     effect = "read"
     idempotent = True
     timeout = 60.0
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (
         "500 characters per query",
         "20 web results, 20 of news, 50 images per search; 48,000 characters together",

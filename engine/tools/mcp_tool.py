@@ -22,6 +22,7 @@ class MCPTool(Tool):
     display_name = "MCP server"
     description = "Use the tools of a remote MCP server."
     timeout = 300.0
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (
         "30 s per call unless the row says otherwise, 300 s at most",
         "streamable HTTP and SSE; never a program of this machine",

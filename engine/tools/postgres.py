@@ -22,6 +22,7 @@ class Postgres(Tool):
     display_name = "Postgres"
     description = "Query a Postgres database; change it where a person agrees."
     timeout = 120.0
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (
         f"{ROWS:,} rows and {SIZE // 1024} KB of JSON per result, unless the row says less",
         f"{SECONDS:g} s per statement, unless the row says otherwise; 5 s of waiting for a lock",

@@ -24,6 +24,7 @@ class ReadResult(Tool):
     internal = True
     effect = "read"
     idempotent = True
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (f"{_USUAL:,} characters at once, {LONGEST:,} if asked for",)
     errors: ClassVar[tuple[str, ...]] = (
         "Error: There is no result under the key 'k'.",
