@@ -31,6 +31,7 @@ class ApiTool(Tool):
     actions_in_config = True
     cacheable = False
     timeout = 95.0
+    untrusted = True
     limits: ClassVar[tuple[str, ...]] = (
         f"{LONGEST:g} s for a request with its retries, three attempts at most",
         "32 MiB per response unless the network policy says otherwise; a longer one is cut, and says so",
