@@ -114,7 +114,7 @@ def resolve_actions(row: ToolRow, tool: type[Tool], metadata: Any) -> tuple[Acti
     The source is ``metadata`` (what the tool's ``get_actions_metadata`` returned) or, for a tool whose actions are in
     its row, ``row.config["actions"]``. Where ``row.actions`` is given, only the actions it names are the row's, unless
     its config has them. Entries without a name are left out, and a name that comes twice counts once. An approval
-    required by the entry or by the row's settings is required.
+    is required as the entry says, unless the row's settings say otherwise.
     """
     settings = {item.name: item for item in row.actions or ()}
     named_only = row.actions is not None and not tool.actions_in_config
@@ -168,11 +168,16 @@ def _action(name: str, metadata: dict[str, Any], owner: ActionSettings, of_class
         _effect(metadata.get("effect"), of_class.effect),
         idempotent if isinstance(idempotent, bool) else of_class.idempotent,
         _timeout(metadata.get("timeout"), of_class.timeout),
-        owner.require_approval or bool(metadata.get("require_approval")),
+        _asks(owner.require_approval, metadata.get("require_approval")),
         of_class.live_gate,
         owner.active and metadata.get("active") is not False,
         of_class.synthesised,
     )
+
+
+def _asks(said: bool | None, stated: Any) -> bool:
+    # Whatever is not exactly a waiver is none.
+    return said is not False and bool(said or stated)
 
 
 def _takes_nothing(metadata: dict[str, Any]) -> bool:

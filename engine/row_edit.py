@@ -68,6 +68,8 @@ class RowEdit(msgspec.Struct, frozen=True, kw_only=True):
             row = replace(row, actions_metadata=_list(self.actions_metadata))
         if not isinstance(self.actions, UnsetType):
             row = replace(row, actions=_list(self.actions))
+            if held.role != "owner":
+                _require_no_waiver(held.row, row)
             await tools.check_actions(row)
         return row
 
@@ -101,6 +103,18 @@ def require_label(label: str) -> None:
     require_storable(label, "the label", _LONGEST_LABEL)
     if not label.isprintable():
         raise Refused("the label must be one line of printable text")
+
+
+def _require_no_waiver(before: ToolRow, after: ToolRow) -> None:
+    """Refuse that an editor waives an approval, or changes what its owner has waived one of, but to switch it off."""
+    waived = [said for said in before.actions or () if said.require_approval is False]
+    waived += [replace(said, active=False) for said in waived]
+    for said in after.actions or ():
+        if said.require_approval is False and said not in waived:
+            raise Refused(
+                f"tool row {before.id!r} is shared to you: only its owner waives the approval of {said.name!r}, or "
+                "changes what it is waived for; let it be asked for"
+            )
 
 
 def _list(items: Sequence[Any] | None) -> list[Any] | None:

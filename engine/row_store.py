@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, case, literal, null, or_, select, union_all
 
-from engine.row_definition import RowDefinition
+from engine.row_definition import decoded_definition
 from engine.rows import ToolRow
 from engine.schema import team_members, tool_optouts, tool_rows, tool_shares
 from events.errors import LogUnavailable, Refused
@@ -97,7 +97,7 @@ def granted(tenant: str, role: str | None = None) -> Select[Any]:
 def row_from(row_id: str, tenant: str, version: int, definition: str, credentials: str | None) -> ToolRow:
     """Return a row as it is kept. :raises LogUnavailable: if this release cannot read it"""
     try:
-        said = msgspec.json.decode(definition, type=RowDefinition)
+        said = decoded_definition(definition)
         own = {name: getattr(said, name) for name in said.__struct_fields__}
         return ToolRow(id=row_id, user_id=tenant_of(tenant), version=version, credentials=credentials, **own)
     except (msgspec.DecodeError, Refused) as error:

@@ -17,12 +17,15 @@ class ActionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``presets`` are visible defaults, used where the model sends nothing; ``pinned`` values are hidden from the model
     and fixed; ``hidden`` properties are neither shown nor sent.
+
+    :ivar require_approval: None: as the tool itself says; True: a person approves each call; False: the owner waives
+        what the tool says of itself, and nothing else: not what it says at the moment of a call, and no policy
     """
 
     name: str
     active: bool = True
     description: str | None = None
-    require_approval: bool = False
+    require_approval: bool | None = None
     presets: dict[str, Any] = {}
     pinned: dict[str, Any] = {}
     hidden: tuple[str, ...] = ()

@@ -39,14 +39,22 @@ def test_an_effect_nobody_knows_is_taken_for_a_write(effect: Any) -> None:
     assert (action.effect, action.timeout, action.idempotent) == ("write", 5.0, True)
 
 
-def test_either_source_is_enough_for_an_approval() -> None:
+def test_either_source_is_enough_for_an_approval_unless_the_owner_waives_it() -> None:
     stated = {"name": "a", "require_approval": True}
     assert actions_of(stated)[0].require_approval
+    waived = [ActionSettings(name="a", require_approval=False)]
+    assert not actions_of(stated, settings=waived)[0].require_approval
+    assert not actions_of("a", settings=waived)[0].require_approval
+    # Whatever else is no yes is no waiver either.
+    odd: Any = [ActionSettings(name="a", require_approval=0)]  # type: ignore[arg-type]
+    assert actions_of(stated, settings=odd)[0].require_approval
     assert actions_of(stated, settings=[ActionSettings(name="a")])[0].require_approval
     assert actions_of("a", settings=[ActionSettings(name="a", require_approval=True)])[0].require_approval
     assert configured({"require_approval": True}).require_approval
     assert configured({}, settings=[ActionSettings(name="send", require_approval=True)]).require_approval
     assert not configured({}).require_approval
+    waived = [ActionSettings(name="send", require_approval=False)]
+    assert not configured({"require_approval": True}, settings=waived).require_approval
 
 
 def test_a_live_gate_is_known_by_its_hook() -> None:
@@ -103,7 +111,7 @@ def test_collapsing_never_loses_the_gate(stored: bool, default: bool) -> None:
     rows = (*gated(synthesised=True, approval=default, row="d"), *gated(synthesised=False, approval=stored))
     (action,) = offered(rows)
     assert action.tool_id == "s"
-    assert action.require_approval is (stored or default)
+    assert action.require_approval is (stored or default), "a stored row's waiver is not the default tool's"
 
 
 def test_two_defaults_of_one_tool_collapse_and_client_tools_never_do() -> None:
