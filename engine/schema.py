@@ -24,7 +24,7 @@ __all__ = (
     "tool_shares",
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -159,8 +159,9 @@ tool_optouts = Table(
     metadata,
     Column("tenant", Key(), primary_key=True),
     Column("name", Key(), primary_key=True),
+    Column("standing", Key(), nullable=False, server_default="off"),
 )
-"""The default tools that a user has switched off."""
+"""The built-in tools of which a user has said that they are off, or ask first."""
 
 tool_credential_delegations = Table(
     "tool_credential_delegations",
