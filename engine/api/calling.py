@@ -9,15 +9,16 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
+from engine.api.authorized import Authorized
+from engine.api.client_credentials import ClientCredentials
 from engine.api.masking import Masker
 from engine.api.operation import Operation
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
 from engine.api.row_config import SETTINGS
-from engine.api.sending import sent
-from engine.api.signing import Signed, secrets_of, signed
-from engine.contract import ToolResult
-from engine.net.client import SafeClient
+from engine.api.signing import Signed, client_of, secrets_of, signed
+from engine.api.token_request import NoToken
+from engine.contract import Scope, ToolResult
 from engine.net.errors import DeadlineExceeded, NetError, Unreachable, UnsafeUserUrlError
 from engine.net.reply import Reply
 from engine.refusals import quoted
@@ -33,12 +34,16 @@ _UNKNOWN: Final = "Whether the call had its effect is not known."
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A call ready to be sent; its ``repr`` shows no secret."""
+    """A call ready to be sent; its ``repr`` shows no secret.
+
+    :ivar client: what an access token is to be asked for with; None: it needs none
+    """
 
     operation: Operation
     request: OutgoingRequest
     parts: Signed
     masker: Masker
+    client: ClientCredentials | None = None
 
     def __repr__(self) -> str:
         return f"<Call {self.request!r}>"
@@ -59,27 +64,37 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
     request = build(operation, arguments, idempotency_key)
     secrets = secrets_of(operation.security, credentials)
     # All the row's secrets are looked for, not only those of this operation.
-    return Call(operation, request, signed(request, secrets), Masker(credentials))
+    client = client_of(operation.security, secrets)
+    return Call(operation, request, signed(request, secrets), Masker(credentials), client)
 
 
-async def called(client: SafeClient, call: Call, seconds: float) -> ToolResult:
+async def called(scope: Scope, call: Call, seconds: float) -> ToolResult:
     """Send a call and return its result, whatever becomes of it.
 
     :param seconds: for all attempts together
     """
+    authorized = Authorized(scope, call.client)
     try:
-        reply = await sent(client, call.request, call.parts, seconds)
+        reply = await authorized.sent(call.request, call.parts, seconds)
+    except NoToken as error:
+        return failure(call.masker.knowing(authorized.secrets).text(f"{error} Nothing was sent to the API."))
     except NetError as error:
-        return failure(call.masker.text(_said(error, call.request.method, seconds)))
-    return await _result(reply, call)
+        masker = call.masker.knowing(authorized.secrets)
+        return failure(masker.text(_said(error, call.request.method, seconds)))
+    masker = call.masker.knowing(authorized.secrets)
+    return _noted(await _result(reply, call.operation, masker), masker.text(authorized.note))
 
 
-async def _result(reply: Reply, call: Call) -> ToolResult:
+async def _result(reply: Reply, operation: Operation, masker: Masker) -> ToolResult:
     if len(reply.body) <= _AT_ONCE:
-        return result_of(reply, call.operation, call.masker)
-    return await anyio.to_thread.run_sync(
-        partial(result_of, reply, call.operation, call.masker), abandon_on_cancel=True
-    )
+        return result_of(reply, operation, masker)
+    return await anyio.to_thread.run_sync(partial(result_of, reply, operation, masker), abandon_on_cancel=True)
+
+
+def _noted(result: ToolResult, note: str) -> ToolResult:
+    if not note:
+        return result
+    return ToolResult({**result.data, "message": f"{result.data['message'].rstrip('.')}. {note}"}, result.status)
 
 
 def _said(error: NetError, method: str, seconds: float) -> str:

@@ -16,10 +16,15 @@ class Masker:
     """Knows the secrets of one row; its ``repr`` shows none."""
 
     def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
         self._forms = SecretForms({name: _texts(item) for name, item in credentials.items()})
 
     def __repr__(self) -> str:
         return f"<Masker of {self._forms!r}>"
+
+    def knowing(self, more: Credentials) -> Masker:
+        """Return one that knows more secrets."""
+        return Masker({**self._credentials, **more}) if more else self
 
     def text(self, text: str) -> str:
         """Return a text without the secrets."""

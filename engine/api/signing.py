@@ -9,13 +9,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from engine.api.client_credentials import ClientCredentials
 from engine.api.headers import Header, header_name, header_value
 from engine.api.operation import Injection
 from engine.api.path import VARIABLE
 from engine.refusals import quoted
 from events.errors import Refused
 
-__all__ = ("MASK", "Signed", "Unsigned", "masked", "secrets_of", "signed")
+__all__ = ("MASK", "Signed", "Unsigned", "client_of", "masked", "secrets_of", "signed")
 
 MASK: Final = "***"
 
@@ -67,6 +68,11 @@ class Signed(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return "<Signed>"
 
+    def bearing(self, token: str) -> Signed:
+        """Return it with an access token besides."""
+        header = ("Authorization", header_value("Authorization", f"Bearer {token}"))
+        return Signed(self.url, (*self.headers, header), self.secret_headers | {"authorization"})
+
 
 def secrets_of(security: Iterable[Injection], credentials: Mapping[str, Any]) -> dict[str, str]:
     """Return the secrets that are needed, as text. :raises Refused: if one is not there; no value is shown"""
@@ -83,6 +89,22 @@ def secrets_of(security: Iterable[Injection], credentials: Mapping[str, Any]) ->
     return found
 
 
+def client_of(security: Iterable[Injection], secrets: Mapping[str, str]) -> ClientCredentials | None:
+    """Return what an access token is asked for with; None: none is needed."""
+    for each in security:
+        if each.place == "oauth2":
+            return ClientCredentials(
+                token_url=each.token_url,
+                client_id=secrets[each.client_id],
+                client_secret=secrets[each.client_secret],
+                scopes=each.scopes,
+                audience=each.audience,
+                resource=each.resource,
+                client_auth=each.client_auth,
+            )
+    return None
+
+
 def masked(security: Iterable[Injection]) -> dict[str, str]:
     """Return :data:`MASK` for each secret."""
     return {name: MASK for injection in security for name in injection.secrets}
@@ -91,12 +113,16 @@ def masked(security: Iterable[Injection]) -> dict[str, str]:
 def signed(request: Unsigned, secrets: Mapping[str, str]) -> Signed:
     """Return a request with its credentials; they go to its origin only, for that is all its URL can name.
 
+    What they are exchanged for first is added by :meth:`Signed.bearing`.
+
     :raises Refused: if a secret cannot stand where it goes; it is not shown
     """
     path, queries, cookies = request.path, [request.query], list(request.cookies)
     headers: list[Header] = []
     segments: dict[str, str] = {}
     for injection in request.security:
+        if injection.place == "oauth2":
+            continue
         value = "" if injection.place == "basic" else injection.prefix + secrets[injection.secret]
         if injection.place == "path":
             segments[injection.name] = _segment(injection, value)
