@@ -26,10 +26,12 @@ def request_settings(row: ToolRow, action: Action, resolved: Resolved) -> dict[s
     """Return a configured action's own settings with the call's values; of the row's other actions there is nothing.
 
     ``query_params`` and ``headers`` hold values; ``body`` holds the schema of what the action is given as arguments.
-    The row's ``security`` stands where the action has none of its own, and its sealed credentials stay.
+    The row's ``security`` stands where the action has none of its own, and its sealed credentials stay. Where these may
+    go (``trusted_origins``) is the row's to say.
     """
     settings = {**action.request, "query_params": resolved.query_params, "headers": resolved.headers}
     settings |= {key: row.config[key] for key in ("security", LEGACY) if key in row.config and key not in settings}
+    settings |= {key: row.config[key] for key in ("trusted_origins",) if key in row.config}
     if action.idempotent:
         settings["idempotent"] = True
     bodies = [group for group in action.groups if group.name == "body"]

@@ -120,6 +120,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     :ivar idempotency_header: carries the call's idempotency key
     :ivar project: a JMESPath expression, applied to a response's JSON
     :ivar body_root: the outermost element of an XML body
+    :ivar trusted_origins: the only ones that its credentials go to; None: its own URL's (see ``engine.api.origins``)
     """
 
     url: str
@@ -134,6 +135,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_header: str | None = None
     idempotent: bool = False
     project: str | None = None
+    trusted_origins: tuple[str, ...] | None = None
 
     @staticmethod
     def of(definition: dict[str, Any]) -> Operation:

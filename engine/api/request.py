@@ -11,10 +11,11 @@ import msgspec
 from engine.api.bodies import Body, written_body
 from engine.api.headers import Header, header_name, header_value, written_headers
 from engine.api.operation import Injection, Operation, Wire
+from engine.api.origins import require_trusted
 from engine.api.path import VARIABLE, filled_path, filled_query
 from engine.api.preview import Preview
 from engine.api.query import Pair, own_pairs, pairs_of, query_text
-from engine.api.signing import MASK, masked, signed
+from engine.api.signing import masked, signed
 from engine.api.wording import json_text
 from engine.refusals import quoted
 from events.errors import Refused
@@ -59,10 +60,7 @@ class OutgoingRequest(msgspec.Struct, frozen=True, kw_only=True):
     def preview(self) -> Preview:
         """Return what would be sent, each credential as ``***``."""
         parts = signed(self, masked(self.security))
-        token_url = next((each.token_url for each in self.security if each.place == "oauth2"), None)
-        if token_url is not None:
-            parts = parts.bearing(MASK)
-        return Preview.of(self.method, parts.url, parts.headers, self.content, token_url)
+        return Preview.of(self.method, parts.url, parts.headers, self.content)
 
     def __repr__(self) -> str:
         return f"<OutgoingRequest {self.method} {self.origin}{self.path}>"
@@ -81,6 +79,7 @@ def build(operation: Operation, arguments: Arguments, idempotency_key: str | Non
     :param idempotency_key: sent where the operation names a header for it
     :raises Refused: if a value cannot be where it would go, or its credentials may not go there: nothing was sent
     """
+    require_trusted(operation)
     url = urlsplit(operation.url)
     secret = _names(operation, "path")
     parts = _sorted(operation, arguments.query_params, set(VARIABLE.findall(url.path + "?" + url.query)), secret)

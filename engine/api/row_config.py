@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from engine.api.importing.examples import sounds_secret
 from engine.api.operation import Operation
+from engine.api.origins import stated_origin
 from engine.refusals import quoted
 from events.errors import Refused
 
@@ -35,15 +36,15 @@ def wanted_secrets(config: dict[str, Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def problems_of(config: dict[str, Any]) -> list[str]:
 def _taken(injection: dict[str, Any]) -> tuple[Any, ...]:
     if injection.get("in") == "oauth2":
         return (injection.get("client_id"), injection.get("client_secret"))
     return _BASIC if injection.get("in") == "basic" else (injection.get("secret"),)
 
 
+def problems_of(config: dict[str, Any]) -> list[str]:
     """Return what keeps a row's operations from being carried out, the first few."""
-    problems: list[str] = []
+    problems = list(_origin_problems(config.get("trusted_origins")))
     for name, action in _actions(config):
         if len(problems) == _LISTED:
             return [*problems, "and there may be more"]
@@ -57,6 +58,14 @@ def _taken(injection: dict[str, Any]) -> tuple[Any, ...]:
             problems.append(f"{quoted(name)}: the credential {quoted(taken[0])} has the name of a setting: rename it")
         problems += [f"{quoted(name)}: {quoted(bare)} {_BARE}" for bare in _bare_secrets(operation.url, action)]
     return problems
+
+
+def _origin_problems(stated: object) -> Iterator[str]:
+    for each in stated if isinstance(stated, list | tuple) else ():
+        try:
+            stated_origin(each)
+        except Refused as error:
+            yield f"trusted_origins: {str(error).rstrip('.')}"
 
 
 def _bare_secrets(url: str, action: dict[str, Any]) -> Iterator[str]:

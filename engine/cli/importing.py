@@ -10,7 +10,7 @@ import msgspec
 
 from engine.credentials import Credentials
 
-__all__ = ("Brought", "imported", "say_skipped")
+__all__ = ("Brought", "imported", "say_skipped", "say_withheld")
 
 _SHOWN = 20
 
@@ -20,6 +20,7 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
 
     :ivar requirements: the secrets that its operations take
     :ivar secrets: those that were found in it
+    :ivar withheld: operations that take credentials where they do not go yet
     """
 
     title: str = ""
@@ -27,6 +28,7 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
     requirements: dict[str, Any] = {}
     secrets: Credentials = {}
     skipped: tuple[Any, ...] = ()
+    withheld: tuple[Any, ...] = ()
 
 
 def imported(openapi: str | None, curl: str | None, base_url: str | None) -> Brought:
@@ -59,6 +61,7 @@ def imported(openapi: str | None, curl: str | None, base_url: str | None) -> Bro
         requirements=found.requirements,
         secrets=dict(found.secrets),
         skipped=found.skipped,
+        withheld=found.withheld,
     )
 
 
@@ -71,3 +74,14 @@ def say_skipped(skipped: Iterable[Any]) -> None:
         note(f"{each.operation} is left out: {each.reason}")
     if len(every) > _SHOWN:
         note(f"and {len(every) - _SHOWN} more are left out; --json lists them all")
+
+
+def say_withheld(withheld: Iterable[Any]) -> None:
+    """Say on standard error which operations are refused until their origin is trusted."""
+    from engine.cli.output import note
+
+    every = list(withheld)
+    for each in every[:_SHOWN]:
+        note(f"{each.operation} is refused for now: {each.reason} (calljournal tools edit ID --trust URL)")
+    if len(every) > _SHOWN:
+        note(f"and {len(every) - _SHOWN} more are refused for now; --json lists them all")

@@ -11,6 +11,7 @@ import click
 from engine.cli.action_settings import ActionChange, changing_actions
 from engine.cli.configuring import Given, Wanted, configuring
 from engine.cli.failure import DONE
+from engine.cli.importing import Brought
 from engine.cli.options import Choice, taking
 from engine.cli.tool_rows import BY, print_row
 
@@ -62,25 +63,25 @@ def add(
     config = said.config(requirements, found.config)
     wanted = Wanted(config, {**found.secrets, **said.secrets(requirements)})
     wanted = wanted.completed(requirements, found.requirements)
-    anyio.run(partial(_add, choice, row, row_id, wanted, by, found.skipped))
+    anyio.run(partial(_add, choice, row, row_id, wanted, by, found))
     return DONE
 
 
-async def _add(
-    choice: Choice, row: Any, row_id: str | None, wanted: Wanted, by: str | None, skipped: tuple[Any, ...]
-) -> None:
+async def _add(choice: Choice, row: Any, row_id: str | None, wanted: Wanted, by: str | None, found: Brought) -> None:
     from msgspec import to_builtins
     from msgspec.structs import replace
 
-    from engine.cli.importing import say_skipped
+    from engine.cli.importing import say_skipped, say_withheld
     from engine.cli.kept_rows import kept_rows
     from engine.cli.working import person
 
     row = replace(row, id=row.id if row_id is None else row_id, config=wanted.config)
     async with kept_rows(choice) as rows:
         kept = await rows.add(row, user_id=choice.user, secrets=wanted.secrets, by=person(by))
-    say_skipped(skipped)
-    print_row(choice, kept, "added", **({"skipped": to_builtins(skipped)} if skipped else {}))
+    say_skipped(found.skipped)
+    say_withheld(found.withheld)
+    left = {"skipped": found.skipped, "withheld": found.withheld}
+    print_row(choice, kept, "added", **{name: to_builtins(each) for name, each in left.items() if each})
 
 
 @click.command()
@@ -90,6 +91,9 @@ async def _add(
 @click.option("--forget-secret", "forgotten", metavar="KEY", multiple=True, help="Forget a stored secret.")
 @click.option("--replace-secrets", is_flag=True, help="Forget every secret that is not given now, readable or not.")
 @changing_actions
+@click.option(
+    "--trust", "trusted", metavar="ORIGIN", multiple=True, help="Of api_tool: where else its credentials may go."
+)
 @click.option("--label", metavar="TEXT", help="What you call it.")
 @click.option("--active/--inactive", default=None, help="Use it in turns, or not.")
 @click.option("--version", type=int, metavar="N", help="Only if this is its version.")
@@ -100,6 +104,7 @@ def edit(
     /,
     row_id: str,
     replace_secrets: bool,
+    trusted: tuple[str, ...],
     label: str | None,
     active: bool | None,
     version: int | None,
@@ -110,11 +115,13 @@ def edit(
     change = ActionChange(**{name: more.pop(name) for name in ActionChange.__struct_fields__})
     given = Given(**more)
     plain = {"label": label, "active": active, "replace_secrets": replace_secrets or None}
-    changes = {name: value for name, value in plain.items() if value is not None}
-    if not changes and not change and not given:
+    changes: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
+    if not changes and not change and not given and not trusted:
         raise click.UsageError("nothing was said that is to be changed")
     held = anyio.run(partial(_read, choice, row_id, version))
     changes |= _configured(choice, held, given)
+    if trusted:
+        changes["config"] = _trusting(changes.get("config", held.row.config), trusted)
     anyio.run(partial(_edit, choice, held, changes, change, by))
     return DONE
 
@@ -131,6 +138,17 @@ def _configured(choice: Choice, held: Any, given: Given) -> dict[str, Any]:
         changes["config"] = given.config(requirements, held.row.config)
     secrets = given.secrets(requirements)
     return changes | ({"secrets": secrets} if secrets else {})
+
+
+def _trusting(config: dict[str, Any], trusted: tuple[str, ...]) -> dict[str, Any]:
+    """Return a configuration that trusts origins besides those that it trusted: where it said nothing, its own."""
+    from engine.api.origins import guarded_origins, stated_origin
+
+    known = config.get("trusted_origins")
+    if known is None:
+        own = guarded_origins(config.get("actions") or {}, config.get("security") or ())
+        known = [origin for _, origin in own]
+    return {**config, "trusted_origins": list(dict.fromkeys([*known, *map(stated_origin, trusted)]))}
 
 
 async def _read(choice: Choice, row_id: str, version: int | None) -> Any:

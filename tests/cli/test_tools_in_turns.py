@@ -25,6 +25,7 @@ DOCUMENT = {
             "get": {"operationId": "getPet"},
             "delete": {"operationId": "deletePet"},
         },
+        "/photos": {"servers": [{"url": "https://photos.example"}], "get": {"operationId": "photos"}},
         "/odd": {"post": {"operationId": "odd", "requestBody": {"$ref": "#/nowhere"}}},
     },
 }
@@ -123,6 +124,14 @@ def test_an_api_is_imported_and_its_requests_are_looked_at(commands: Commands, t
     assert commands.done("--no-json", *dry).out.startswith("GET /v1/pets/4 HTTP/1.1\nHost: pets.example\n")
     (shown,) = commands.done("tools", "show", "pets").lines
     assert shown["config"]["actions"]["deletePet"]["require_approval"] is True
+    assert [each["operation"] for each in row["withheld"]] == ["GET /photos"]
+    assert "GET /photos is refused for now" in added.err
+    photos = ("tools", "test", "pets", "--dry-run", "--action", "photos")
+    check_refused(commands(*photos), 2, "not for https://photos.example", "trusted_origins")
+    check_refused(commands("tools", "edit", "pets", "--trust", "photos.example"), 2, "is no origin")
+    trusted = commands.done("tools", "edit", "pets", "--trust", "https://photos.example/").lines[0]["config"]
+    assert trusted["trusted_origins"] == ["https://pets.example", "https://photos.example"]
+    assert commands.done(*photos).lines[0]["url"] == "https://photos.example/photos"
     (tmp_path / "c.txt").write_text(
         f"curl https://api.example/v1/x -H 'Authorization: Bearer {CANARY}' -d '{{\"a\":1}}'"
     )

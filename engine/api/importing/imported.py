@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from engine.api.operation import Injection, Operation
+from engine.api.origins import guarded_origins, origin_of
 from engine.parameters import declared_parameters
 from events.errors import Refused
 
@@ -53,7 +54,30 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def config(self) -> dict[str, Any]:
         """The configuration of a row with these actions; it holds no secret."""
-        return {"security": [injection_json(injection) for injection in self.security], "actions": self.actions}
+        security = [injection_json(injection) for injection in self.security]
+        return {"security": security, "trusted_origins": list(self.trusted_origins), "actions": self.actions}
+
+    @property
+    def trusted_origins(self) -> tuple[str, ...]:
+        """The origin that the credentials are for: the first server's; without one, the only one that takes any."""
+        with suppress(Refused):
+            if self.base_url:
+                return (origin_of(self.base_url),)
+        origins = {origin for _, origin in guarded_origins(self.actions, self.security)}
+        return tuple(origins) if len(origins) == 1 else ()
+
+    @property
+    def withheld(self) -> tuple[Skipped, ...]:
+        """The operations that take credentials at another origin: their calls are refused until its owner trusts it."""
+        trusted = self.trusted_origins
+        return tuple(
+            Skipped(
+                f"{self.actions[name]['method']} {urlsplit(self.actions[name]['url']).path}",
+                f"it would send the credentials to {origin}; if they may go there, add that to trusted_origins",
+            )
+            for name, origin in guarded_origins(self.actions, self.security)
+            if origin not in trusted
+        )
 
     def __repr__(self) -> str:
         left = f", {len(self.skipped)} skipped" if self.skipped else ""

@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
+from engine.actions import resolve_actions
 from engine.api.calling import prepared
+from engine.api.dry_run import dry_run
 from engine.api.masking import Masker
+from engine.api.origins import origin_of, stated_origin
 from engine.api.row_config import problems_of
+from engine.arguments import Resolved
+from engine.request_settings import request_settings
+from engine.rows import ToolRow
+from engine.tools.api_tool import ApiTool
+from events.errors import Refused
 from tests.engine.api.calls import result_of_call
 from tests.engine.api.raw_server import answer, raw_server
 
@@ -116,3 +124,58 @@ def test_a_secret_that_stands_in_the_configuration_is_a_problem() -> None:
     asked = {"properties": {"api_key": {"type": "string"}}}
     templated = {"url": "https://h.example/?api_key={api_key}", "query_params": asked}
     assert problems_of({"actions": {"act": templated}}) == []
+
+
+async def test_a_credential_goes_only_to_the_origins_that_its_owner_trusts() -> None:
+    bearer = [{"in": "bearer", "secret": "key"}]
+    with raw_server() as server:
+        for trusted, security, is_sent in (
+            (None, bearer, True),
+            ([server.origin], bearer, True),
+            ([f"HTTP://127.0.0.1:{server.port}/"], bearer, True),
+            (["https://api.example", server.origin], bearer, True),
+            ([], bearer, False),
+            (["https://api.example"], bearer, False),
+            ([server.origin.replace("http:", "https:")], bearer, False),
+            (["http://127.0.0.1"], bearer, False),
+            (["http://127.0.0.1:1"], bearer, False),
+            ([], [], True),
+        ):
+            server.received = []
+            action = {"url": f"{server.origin}/x", "security": security, "trusted_origins": trusted}
+            result = await result_of_call(action, credentials={"key": SECRET})
+            assert (len(server.received) == 1) is is_sent, trusted
+            if not is_sent:
+                assert result.status == "error"
+                assert result.data["message"].startswith(f"The tool's credentials are not for {server.origin}: nothing")
+                assert SECRET not in repr(result)
+
+
+def test_the_row_says_which_origins_are_trusted_not_its_actions() -> None:
+    action = {"url": "https://files.example/x", "trusted_origins": ["https://files.example"]}
+    config = {"security": [{"in": "bearer", "secret": "key"}], "trusted_origins": ["https://api.example"]}
+    row = ToolRow(id="t1", name="api_tool", user_id="u", config={**config, "actions": {"act": action}})
+    (known,) = resolve_actions(row, ApiTool, None)
+    assert request_settings(row, known, Resolved())["trusted_origins"] == ["https://api.example"]
+    with pytest.raises(Refused, match=r"not for https://files\.example"):
+        dry_run(row, "act", {})
+
+
+def test_origins_are_compared_as_the_client_reads_them() -> None:
+    for url, origin in (
+        ("https://API.example:443/v1?x=http://other.example", "https://api.example"),
+        ("http://api.example:80", "http://api.example"),
+        ("http://api.example:8080/", "http://api.example:8080"),
+        ("https://api.example./", "https://api.example"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example"),
+        ("https://[::1]:8443/", "https://[::1]:8443"),
+    ):
+        assert origin_of(url) == origin
+    for none in ("", "api.example", "ftp://api.example", "https://", "https://me@api.example", "https://a b", 7, None):
+        with pytest.raises(Refused):
+            stated_origin(none)
+    more = ["https://api.example/v1", "https://api.example?x", "https://api.example#x", "https://good.example\\@evil"]
+    problems = problems_of({"trusted_origins": more, "actions": {}})
+    assert [problem.rpartition(" is no origin")[0] for problem in problems] == [
+        f'trusted_origins: "{each}"' for each in more
+    ]

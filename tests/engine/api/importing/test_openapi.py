@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine.api.importing import Skipped, import_openapi
@@ -171,6 +173,28 @@ def test_security_schemes_become_injections_and_requirements() -> None:
     assert said == {name: expected for name, (_, expected) in ALTERNATIVES.items()}
     assert all(stated["secret"] and not stated["required"] for stated in result.requirements.values())
     assert list(result.requirements)[:4] == ["key", "in_query", "sid", "username"]
+
+
+def test_credentials_are_for_the_document_s_server_and_others_are_listed() -> None:
+    scheme: dict[str, Any] = {"security": [{"Key": []}], "components": {"securitySchemes": SCHEMES}}
+    paths = {
+        "/own": {"get": {"operationId": "own"}},
+        "/files": {"servers": [{"url": "https://files.example/up"}], "get": {}},
+        "/other": {"post": {"servers": [{"url": "{s}://h.example", "variables": {"s": {"default": "http"}}}]}},
+        "/open": {"get": {"servers": [{"url": "https://open.example"}], "security": []}},
+        "/same": {"get": {"servers": [{"url": "https://API.example:443/v2"}]}},
+    }
+    result = imported(document(paths, **scheme))
+    assert result.config["trusted_origins"] == ["https://api.example"]
+    assert {each.operation: each.reason.partition(";")[0] for each in result.withheld} == {
+        "GET /up/files": "it would send the credentials to https://files.example",
+        "POST /other": "it would send the credentials to http://h.example",
+    }
+    alone = imported(document({"/files": paths["/files"]}, servers=[], **scheme))
+    assert (alone.trusted_origins, alone.withheld) == (("https://files.example",), ())
+    several = {key: paths[key] for key in ("/files", "/other")}
+    unsure = imported(document(several, servers=[], **scheme))
+    assert (unsure.config["trusted_origins"], len(unsure.withheld)) == ([], 2)
 
 
 def test_a_secret_that_every_operation_needs_is_required() -> None:

@@ -1,0 +1,83 @@
+"""Origins: the scheme, host and port that a row's credentials are for, and no others (TOOLS 23.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from engine.api.operation import Operation
+from engine.refusals import quoted
+from events.errors import Refused
+
+__all__ = ("guarded_origins", "origin_of", "require_trusted", "stated_origin")
+
+
+def origin_of(url: str) -> str:
+    """Return a URL's origin as origins are compared: read as the client reads it, a port that is the scheme's left out.
+
+    :raises Refused: if it has none
+    """
+    # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
+    import httpx
+
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.raw_host.decode("ascii").lower().removesuffix(".")
+    except (httpx.InvalidURL, ValueError, TypeError):
+        raise Refused("The URL is not valid.") from None
+    if parsed.scheme not in ("http", "https") or not host or "%" in host or parsed.userinfo:
+        raise Refused("The URL must be absolute, with http:// or https://, and without a user name.")
+    port = "" if parsed.port is None else f":{parsed.port}"
+    return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+
+
+def stated_origin(text: object) -> str:
+    """Return an origin that a row's owner states. :raises Refused: if it says more, or less, than an origin"""
+    stated = text if isinstance(text, str) else ""
+    _, _, rest = stated.partition("://")
+    host, _, path = rest.partition("/")
+    if not host or path or any(char in host for char in "?#@\\"):
+        raise Refused(f"{quoted(stated or '(no text)')} is no origin: write it as https://api.example.")
+    try:
+        return origin_of(stated)
+    except Refused:
+        raise Refused(f"{quoted(stated)} is no origin: write it as https://api.example.") from None
+
+
+def require_trusted(operation: Operation) -> None:
+    """Make sure that an operation's credentials go where its row's owner said they may.
+
+    Where the owner said nothing, its own URL says it: no argument can change its host.
+
+    :raises Refused: if they would go elsewhere
+    """
+    trusted = operation.trusted_origins
+    if trusted is None or not operation.security:
+        return
+    known = frozenset(map(stated_origin, trusted))
+    tokens = [each.token_url for each in operation.security if each.token_url]
+    for origin in map(origin_of, [operation.url, *tokens]):
+        if origin not in known:
+            raise Refused(
+                f"The tool's credentials are not for {origin}: nothing was sent. If they may go there, its owner adds "
+                "it to trusted_origins."
+            )
+
+
+def guarded_origins(actions: dict[str, Any], security: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield (action's name, origin) of the configured actions that take credentials, of where tokens are given too.
+
+    What is none is left out.
+
+    :param security: injections, or their JSON form, of actions that say nothing of their own
+    """
+    shared = msgspec.to_builtins(list(security))
+    for name, definition in actions.items():
+        own = definition.get("security", shared) if isinstance(definition, dict) else ()
+        tokens = [each.get("token_url") for each in own if isinstance(each, dict)]
+        for url in [definition.get("url"), *filter(None, tokens)] if own else ():
+            with suppress(Refused):
+                yield name, origin_of(url)
