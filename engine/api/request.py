@@ -15,7 +15,7 @@ from engine.api.origins import require_trusted
 from engine.api.path import VARIABLE, filled_path, filled_query
 from engine.api.preview import Preview
 from engine.api.query import Pair, own_pairs, pairs_of, query_text
-from engine.api.signing import masked, signed
+from engine.api.signing import MASK, masked, signed
 from engine.api.wording import json_text
 from engine.refusals import quoted
 from events.errors import Refused
@@ -60,7 +60,10 @@ class OutgoingRequest(msgspec.Struct, frozen=True, kw_only=True):
     def preview(self) -> Preview:
         """Return what would be sent, each credential as ``***``."""
         parts = signed(self, masked(self.security))
-        return Preview.of(self.method, parts.url, parts.headers, self.content)
+        token_url = next((each.token_url for each in self.security if each.place == "oauth2"), None)
+        if token_url is not None:
+            parts = parts.bearing(MASK)
+        return Preview.of(self.method, parts.url, parts.headers, self.content, token_url)
 
     def __repr__(self) -> str:
         return f"<OutgoingRequest {self.method} {self.origin}{self.path}>"

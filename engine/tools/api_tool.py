@@ -43,6 +43,7 @@ class ApiTool(Tool):
         "Unsupported HTTP method: M",
         "Body serialization error: ...",
         'The tool has no credential "x": its owner must add it.',
+        "No access token: ...",
         "API call failed: ...",
     )
 
@@ -51,7 +52,6 @@ class ApiTool(Tool):
         # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
         from engine.api.calling import called, prepared
         from engine.api.response import failure
-        from engine.net.client import safe_client
         from events.errors import Refused
 
         try:
@@ -60,7 +60,7 @@ class ApiTool(Tool):
             return failure(str(error))
         context.annotate("http.request.method", call.request.method)
         left = (context.deadline - datetime.now(UTC)).total_seconds()
-        result = await called(self.scope.services.shared(safe_client), call, min(LONGEST, left * _SHARE))
+        result = await called(self.scope, call, min(LONGEST, left * _SHARE))
         if (status := result.data["status_code"]) is not None:
             context.annotate("http.response.status_code", status)
         return result
@@ -87,7 +87,7 @@ class ApiTool(Tool):
             "security": {
                 "type": "array",
                 "required": False,
-                "description": "Where the row's credentials go in a request: header, query, cookie, path.",
+                "description": "Where the row's credentials go in a request: header, query, cookie, path; OAuth 2.",
             },
             "trusted_origins": {
                 "type": "array",
