@@ -24,6 +24,7 @@ from events.schema import metadata as event_tables
 from projections.schema import metadata as projection_tables
 from tests.engine.api.calls import LOCAL
 from tests.engine.api.raw_server import RawServer, answer, raw_server
+from tests.engine.fences import json_within
 from tests.engine.gating import resumed
 from tests.engine.staging import call, events_of, outcome_of, row_of, staged_engine
 from tests.engine.station import Station
@@ -229,7 +230,7 @@ async def test_a_long_response_is_cut_with_a_way_on(sqlite_url: str) -> None:
         async with staged_engine(sqlite_url, ApiTool, ReadResult, rows=rows, settings=SETTINGS) as engine:
             await outcome_of(engine, call({}, name="act"))
             (told,) = await engine.tool_results("m", user_id="u", family="openai", limit=2000)
-            notice = msgspec.json.decode(told["content"])
+            notice = json_within(told["content"])
             assert notice["head"].startswith('{"status_code":200,"data":{"rows":[{"id":0')
             assert notice["tail"].endswith('"message":"API call successful."}')
             text, offset = "", 0
