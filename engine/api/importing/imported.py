@@ -92,7 +92,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 def injection_json(injection: Injection) -> dict[str, Any]:
     """Return the JSON form of an injection, with what it says only."""
-    stated: dict[str, Any] = msgspec.to_builtins(injection)
+    stated: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(injection))
     return stated
 
 

@@ -61,7 +61,7 @@ class _Import:
         components = document.get("components")
         schemes = components.get("securitySchemes") if isinstance(components, dict) else None
         self._security = Security(
-            document.get("securityDefinitions") if self._is_swagger else schemes, self._references
+            document.get("securityDefinitions") if self._is_swagger else schemes, self._references, self._base_url
         )
         self._skipped: list[Skipped] = []
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import starmap
 from typing import Any
 
 import msgspec
 
+from engine.api.importing.client_flow import client_token_url, scopes_of
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.keywords import shortened
 from engine.api.importing.resolution import References
@@ -35,8 +37,11 @@ class Security:
     schemes within one that fill the same header, the first counts.
     """
 
-    def __init__(self, schemes: Any, references: References) -> None:
-        """Take the document's schemes by name; what is wrong with one matters only where it is used."""
+    def __init__(self, schemes: Any, references: References, base_url: Callable[[], str] = str) -> None:
+        """Take the document's schemes by name; what is wrong with one matters only where it is used.
+
+        :param base_url: returns what a relative token URL is relative to; empty: nothing
+        """
         self._schemes: dict[str, Any] = schemes if isinstance(schemes, dict) else {}
         self._references = references
         taken = {"username", "password", _AUTHORIZATION}
@@ -44,6 +49,12 @@ class Security:
         for name in self._schemes:
             self._secrets[name] = secret = secret_name(name, taken)
             taken.add(secret)
+        self._clients: dict[str, tuple[str, str]] = {}
+        for name in self._schemes:
+            client = secret_name(f"{name}_client_id", taken), secret_name(f"{name}_client_secret", taken)
+            self._clients[name] = client
+            taken.update(client)
+        self._base_url = base_url
         self._about: dict[str, str] = {}
 
     def injections(self, alternatives: Any) -> tuple[Injection, ...]:
@@ -88,17 +99,18 @@ class Security:
         if not isinstance(alternative, dict):
             raise Unimportable("its security requirement is not an object")
         kept: dict[tuple[str, str], Injection] = {}
-        for each in map(self._injection, alternative):
+        for each in starmap(self._injection, alternative.items()):
             # Two that fill the same header cannot both be meant: such documents list alternatives as one.
             place = ("header", each.header) if each.header and each.place != "cookie" else (each.place, each.name)
             kept.setdefault(place, each)
         return tuple(kept.values())
 
-    def _injection(self, name: str) -> Injection:
+    def _injection(self, name: str, scopes: Any) -> Injection:
         if name not in self._schemes:
             raise Unimportable(f"it needs the security scheme {quoted(name)}, which the document does not define")
+        stated = self._references.followed(self._schemes[name])
         try:
-            scheme = msgspec.convert(self._references.followed(self._schemes[name]), _Scheme)
+            scheme = msgspec.convert(stated, _Scheme)
         except msgspec.ValidationError as error:
             raise Unimportable(f"the security scheme {quoted(name)} is not valid: {error}") from None
         secret = self._secrets[name]
@@ -109,6 +121,8 @@ class Security:
                 return self._http(name, secret, scheme)
             case "basic":
                 return self._basic()
+            case "oauth2" if (token_url := client_token_url(stated, self._base_url())) is not None:
+                return self._client(name, token_url, scopes)
             case "oauth2" | "openidconnect":
                 self._describe(secret, scheme, "An access token (OAuth 2), sent as a bearer token.")
                 return Injection(secret=secret, place="bearer")
@@ -131,6 +145,18 @@ class Security:
             self._describe(secret, scheme, "A bearer token.")
             return Injection(secret=secret, place="bearer")
         raise Unimportable(f"it needs HTTP authentication {quoted(scheme.scheme)} ({name}), which is not supported")
+
+    def _client(self, name: str, token_url: str, scopes: Any) -> Injection:
+        client_id, client_secret = self._clients[name]
+        for secret, what in ((client_id, "id"), (client_secret, "secret")):
+            self._about[secret] = shortened(f"The {what} of the OAuth 2 client; it is sent to {token_url}.")
+        return Injection(
+            place="oauth2",
+            token_url=token_url,
+            client_id=client_id,
+            client_secret=client_secret,
+            scopes=scopes_of(scopes),
+        )
 
     def _basic(self) -> Injection:
         self._about.setdefault("username", "The user name for HTTP basic authentication.")
