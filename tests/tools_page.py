@@ -84,6 +84,7 @@ def _facts(tool: type[Tool]) -> str:
         (tool.needs_row, "Needs a stored row"),
         (tool.serial, "Parallel calls of one turn run one after another"),
         (not tool.headless_allowed, "Not in headless runs"),
+        (tool.untrusted, "A model is told its results between marks"),
         (callable(getattr(tool, "preview_decision", None)), "Asked at each call whether a person must be"),
     ]
     return "".join(f"{text}. " for holds, text in said if holds) + f"Timeout: {tool.timeout:g} s."

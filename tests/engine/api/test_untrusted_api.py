@@ -40,5 +40,5 @@ async def test_what_an_api_answers_stands_between_marks_errors_too(journal_url: 
     assert responses == [{"result": texts[0]}, {"error": texts[1]}]
     assert [block["content"] for block in anthropic["content"]] == texts
     assert [block.get("is_error", False) for block in anthropic["content"]] == [False, True]
-    assert "Idempotency-Key" in sent
+    assert "idempotency-key" in sent
     assert not [text for text in texts if fence_of(text)[0] in sent]
