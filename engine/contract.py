@@ -80,6 +80,11 @@ class ToolStore(Protocol):
         """The tool row's id."""
         ...
 
+    @property
+    def dialect(self) -> str:
+        """The database's: ``sqlite`` or ``postgresql``."""
+        ...
+
     async def read(self, statement: Any) -> Sequence[Any]:
         """Run one select and return its rows. :raises LogUnavailable: if the database cannot be read"""
         ...
@@ -140,6 +145,8 @@ class Tool(ABC):
     person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that;
     raising ``AskAgain`` tells the person why. It may have ``preview_request(action_name, arguments) -> str``: what the
     call would send out, without its secrets; it sends nothing, and raises ``Refused`` where the call would be refused.
+    And it may have a class method ``unavailable(services) -> str | None``, sync or async, asked at most every 30 s: why
+    it cannot work at present, for people. While it says so, raises, or takes longer than a second, it is in no turn.
     """
 
     name: ClassVar[str] = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.text_search import SearchedTexts
 from engine.tool_sql import Sql
 
 __all__ = (
-    "CONTENTS",
     "DELETED",
     "DELETED_BELOW",
     "DROPPED",
@@ -21,13 +21,13 @@ __all__ = (
     "MARKED_BELOW",
     "MOVED",
     "MOVED_BELOW",
-    "NAMED",
     "OLDEST",
     "PAGE",
     "READ",
     "REFOUND_BELOW",
     "RESTORABLE_BELOW",
     "RESTORED_BELOW",
+    "SEARCHED",
     "STANDING",
     "TAKEN",
     "UNFOUND",
@@ -69,11 +69,7 @@ EXTENT: Final = Sql(
     "SELECT count(*), coalesce(sum(size), 0), coalesce(max(length(path)), 0) "
     "FROM memory_files WHERE {here} AND path >= :start AND path < :stop"
 )
-NAMED: Final = Sql(
-    "SELECT path FROM memory_files WHERE {here} AND path >= :start AND path < :stop "
-    "AND lower(path) LIKE :pattern ESCAPE '\\' ORDER BY path LIMIT :limit"
-)
-CONTENTS: Final = Sql("SELECT path, content FROM memory_files WHERE {here} AND path IN :keys")
+SEARCHED: Final = SearchedTexts("memory_files", "path")
 
 INSERTED: Final = Sql(
     "INSERT INTO memory_files (tenant, tool_id, path, content, size, version, created_at, updated_at) "

@@ -109,7 +109,7 @@ class MemoryStore:
 
     async def find(self, piece: str, limit: int, below: TextPath) -> list[Hit]:
         """Return the files that have a piece of text in path or content, in any case."""
-        search = TextSearch(self._store, self.index, sql.NAMED, sql.CONTENTS)
+        search = TextSearch(self._store, self.index, sql.SEARCHED)
         return await search.find(piece, limit, KeyRange.below(below.text))
 
     async def check_free(self, path: TextPath) -> int:

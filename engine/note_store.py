@@ -13,7 +13,7 @@ from engine.contract import ToolStore
 from engine.note_limits import LISTED, NOTES, VERSIONS
 from engine.text_editing import EditError
 from engine.text_index import TextIndex
-from engine.text_search import Hit, TextSearch
+from engine.text_search import Hit, SearchedTexts, TextSearch
 from engine.tool_ledger import Planned, Sums, change
 from engine.tool_sql import Sql
 
@@ -41,11 +41,7 @@ _FORMER: Final = Sql(
     "SELECT version, content FROM note_history WHERE {here} AND title = :title "
     "AND version >= :version AND version <= :upto ORDER BY version DESC LIMIT 1"
 )
-_NAMED: Final = Sql(
-    "SELECT title FROM notes WHERE {here} AND title >= :start AND title < :stop "
-    "AND lower(title) LIKE :pattern ESCAPE '\\' ORDER BY title LIMIT :limit"
-)
-_CONTENTS: Final = Sql("SELECT title, content FROM notes WHERE {here} AND title IN :keys")
+_SEARCHED: Final = SearchedTexts("notes", "title")
 
 _INSERTED: Final = Sql(
     "INSERT INTO notes (tenant, tool_id, title, content, version, created_at, updated_at) "
@@ -120,7 +116,7 @@ class NoteStore:
 
     async def find(self, piece: str, limit: int) -> list[Hit]:
         """Return the notes that have a piece of text in title or content, in any case; see :meth:`read`."""
-        return await TextSearch(self._store, self._index, _NAMED, _CONTENTS).find(piece, limit)
+        return await TextSearch(self._store, self._index, _SEARCHED).find(piece, limit)
 
     async def versions(self, title: str) -> list[NoteVersion]:
         """Return the versions that are kept, the newest first; see :meth:`read`."""

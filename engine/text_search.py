@@ -11,11 +11,17 @@ from engine.contract import ToolStore
 from engine.text_index import EVERYTHING, KeyRange, TextIndex
 from engine.tool_sql import Sql
 
-__all__ = ("Hit", "TextSearch")
+__all__ = ("Hit", "SearchedTexts", "TextSearch")
 
 _KEYS: Final = 256
 _BATCH: Final = 64
 _SHOWN: Final = 160
+_NAMED: Final = (
+    "SELECT {key} FROM {table} WHERE {here} AND {key} >= :start AND {key} < :stop "
+    "AND {like} :pattern ESCAPE '\\' ORDER BY {key} LIMIT :limit"
+)
+_LIKE: Final = {"sqlite": "{key} LIKE", "postgresql": "lower({key}) LIKE"}
+"""SQLite's takes both cases of ASCII as one; to fold each key first costs twice the time."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -31,19 +37,30 @@ class Hit(msgspec.Struct, frozen=True):
     excerpt: str = ""
 
 
-class TextSearch:
-    """Looks through the texts of one table.
+class SearchedTexts:
+    """The statements that look at the texts of one table.
 
-    :param named: selects the keys within ``:start`` and ``:stop`` that are LIKE a ``:pattern`` (``ESCAPE '\\'``), in
-        lower case, at most ``:limit``, in order
-    :param contents: selects (key, content) of ``:keys``
+    :param key: the column of their paths or titles; what they say is in ``content``
+    :ivar named: by dialect: the keys within ``:start`` and ``:stop`` that are LIKE a ``:pattern`` in lower case, at
+        most ``:limit``, in order
+    :ivar contents: (key, content) of ``:keys``
     """
 
-    def __init__(self, store: ToolStore, index: TextIndex, named: Sql, contents: Sql) -> None:
+    def __init__(self, table: str, key: str) -> None:
+        self.named = {dialect: Sql(_NAMED, like=like, table=table, key=key) for dialect, like in _LIKE.items()}
+        self.contents = Sql("SELECT {key}, content FROM {table} WHERE {here} AND {key} IN :keys", table=table, key=key)
+
+    def __repr__(self) -> str:
+        return f"<SearchedTexts {self.contents!r}>"
+
+
+class TextSearch:
+    """Looks through the texts of one table."""
+
+    def __init__(self, store: ToolStore, index: TextIndex, texts: SearchedTexts) -> None:
         self._store = store
         self._index = index
-        self._named = named
-        self._contents = contents
+        self._texts = texts
 
     async def find(self, piece: str, limit: int, within: KeyRange = EVERYTHING) -> list[Hit]:
         """Return up to ``limit`` texts: named so, then with the piece elsewhere in their key, then in their content.
@@ -68,13 +85,14 @@ class TextSearch:
         return hits[:limit]
 
     async def _holding(self, folded: str, keys: Sequence[str]) -> list[Hit]:
-        rows = await self._store.read(self._contents.bind(self._store, keys=keys))
+        rows = await self._store.read(self._texts.contents.bind(self._store, keys=keys))
         return [_hit(key, content, folded) for key, content in sorted(rows) if folded in content.casefold()]
 
     async def _named_so(self, piece: str, folded: str, within: KeyRange) -> list[str]:
         pattern = f"%{''.join(map(_likened, piece))}%".lower()
         where = {"start": within.start, "stop": within.stop, "pattern": pattern, "limit": _KEYS}
-        rows: Sequence[tuple[str]] = await self._store.read(self._named.bind(self._store, **where))
+        named = self._texts.named[self._store.dialect]
+        rows: Sequence[tuple[str]] = await self._store.read(named.bind(self._store, **where))
         return [row[0] for row in rows if folded in row[0].casefold()]
 
 

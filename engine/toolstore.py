@@ -23,6 +23,11 @@ class BoundStore:
     def __repr__(self) -> str:
         return f"<BoundStore of row {self.tool_id}>"
 
+    @property
+    def dialect(self) -> str:
+        """The database's."""
+        return str(self._store.dialect)
+
     async def read(self, statement: Any) -> Sequence[Any]:
         """Run one select and return its rows. :raises LogUnavailable: if the database cannot be read"""
         return await self._store.read(statement)
