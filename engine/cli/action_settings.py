@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, Final, ParamSpec
 
 import click
 import msgspec
@@ -18,6 +18,7 @@ from events.errors import Refused
 __all__ = ("ActionChange", "changing_actions")
 
 P = ParamSpec("P")
+_APPROVAL: Final = {"ask": True, "waive": False, "tool": None}
 
 
 class ActionChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +26,12 @@ class ActionChange(msgspec.Struct, frozen=True, kw_only=True):
 
     :ivar file: a list of settings, or null: all actions as their tool has them
     :ivar action: the one action that the others speak of
+    :ivar approval: a key of what its ``require_approval`` may be
     """
 
     actions_file: str | None = None
     action: str | None = None
-    approval: bool | None = None
+    approval: str | None = None
     enabled: bool | None = None
     describe: str | None = None
     presets: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ class ActionChange(msgspec.Struct, frozen=True, kw_only=True):
 
     def _changed(self, said: ActionSettings) -> ActionSettings:
         if self.approval is not None:
-            said = replace(said, require_approval=self.approval)
+            said = replace(said, require_approval=_APPROVAL[self.approval])
         if self.enabled is not None:
             said = replace(said, active=self.enabled)
         if self.describe is not None:
@@ -95,7 +97,11 @@ def changing_actions(function: Callable[P, Any]) -> Callable[P, Any]:
 _OPTIONS = (
     click.option("--actions", "actions_file", metavar="FILE", help="All that is said of its actions; - reads JSON."),
     click.option("--action", metavar="NAME", help="The action that the next options speak of."),
-    click.option("--approval/--no-approval", default=None, help="A person must approve each call of it, or not."),
+    click.option("--approval", "approval", flag_value="ask", help="A person must approve each call of it."),
+    click.option(
+        "--no-approval", "approval", flag_value="waive", help="Nobody must, though its tool says so; its owner alone."
+    ),
+    click.option("--tool-approval", "approval", flag_value="tool", help="As its tool says, as at first."),
     click.option("--enable/--disable", "enabled", default=None, help="Offer it, or not."),
     click.option("--describe", metavar="TEXT", help="What the model is told of it; empty: what its tool says."),
     click.option("--preset", "presets", metavar="KEY=JSON", multiple=True, help="A value where the model sends none."),
@@ -107,9 +113,16 @@ _OPTIONS = (
 
 def _from_file(file: str) -> list[ActionSettings] | None:
     try:
-        return msgspec.convert(read_content(file), list[ActionSettings] | None)
+        said = msgspec.convert(read_content(file), list[ActionSettings] | None)
     except msgspec.ValidationError as error:
         raise Refused(f"{file} is no list of what is said of actions: {error}") from error
+    waived = [each.name for each in said or () if each.require_approval is False]
+    if waived:
+        from engine.cli.output import note
+
+        # In what an older release printed, false was no waiver.
+        note(f"{file} waives the approval of {', '.join(waived)}; null leaves it as the tool says")
+    return said
 
 
 def _values(pairs: tuple[str, ...], option: str) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from engine.sharing import Share
 __all__ = ("default_record", "row_line", "row_lines", "row_record", "rows_table", "share_record", "version_lines")
 
 _SHOWN = 30
+_IN_WORDS = ("name", "active", "require_approval")
+_APPROVAL = {None: "asks as its tool says", True: "asks each time", False: "approval waived"}
 
 
 def row_record(kept: KeptRow, *, whole: bool = False) -> dict[str, Any]:
@@ -95,8 +97,10 @@ def row_lines(kept: KeptRow, actions: Sequence[str], shares: Sequence[Share]) ->
         more = f", and {len(actions) - _SHOWN} more" if len(actions) > _SHOWN else ""
         yield Text(f"  actions: {one_line(', '.join(actions[:_SHOWN]))}{more}")
     for said in row.actions or ():
-        about = {key: value for key, value in msgspec.to_builtins(said).items() if key != "name" and value}
-        yield Text(f"  {one_line(said.name)}: {json_text(about)}")
+        content = msgspec.to_builtins(said).items()
+        about = {key: value for key, value in content if key not in _IN_WORDS and value}
+        words = f"{'' if said.active else 'off, '}{_APPROVAL[said.require_approval]}"
+        yield Text(f"  {one_line(said.name)}: {words}{f' {json_text(about)}' if about else ''}")
     for share in shares:
         yield Text(f"  shared to {one_line(str(share.grantee))} as {share.role}")
 

@@ -178,7 +178,7 @@ def test_people_read_lines(one: Commands) -> None:
     shown = one.done("--no-json", "tools", "show", "w1").out
     assert 'auth_type = "bearer"' in shown
     assert "secrets are stored" in shown
-    assert '"require_approval":true' in shown
+    assert "  warn: asks each time\n" in shown
     versions = one.done("--no-json", "tools", "show", "w1", "--versions").out
     assert "by ann" in versions
     assert "by bob" in versions
