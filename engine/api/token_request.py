@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 from typing import Any, Final
@@ -162,14 +161,15 @@ def _cleaned(text: str, credentials: ClientCredentials) -> str:
     """Return another's words as one short line without the client's secrets, which are looked for before it is cut."""
     own = {"client_id": credentials.client_id, "client_secret": credentials.client_secret, **credentials.forms}
     masker = Masker(own)
-    line = masker.text(" ".join("".join(each if each.isprintable() else " " for each in masker.text(text)).split()))
-    return (line if len(line) <= _SAID else f"{line[:_SAID]}...").rstrip(".")
+    line = " ".join("".join(each if each.isprintable() else " " for each in masker.text(text)).split())
+    line = masker.text(line).rstrip(".")
+    return line if len(line) <= _SAID else f"{line[:_SAID]}…"
 
 
 def _lifetime(stated: Any) -> float:
     """Return for how many seconds a token may be kept, whatever its server says of that."""
     if isinstance(stated, str) and _SECONDS.fullmatch(stated.strip()):
         stated = float(stated)
-    if isinstance(stated, bool) or not isinstance(stated, int | float) or math.isnan(stated):
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
         return DEFAULT_LIFETIME
-    return min(max(stated, _SHORTEST), LONGEST_LIFETIME)
+    return float(min(max(stated, _SHORTEST), LONGEST_LIFETIME))

@@ -60,12 +60,16 @@ async def result_of_call(
     credentials: dict[str, Any] | None = None,
     seconds: float = 20.0,
     policy: NetPolicy = LOCAL,
+    scope: Scope | None = None,
 ) -> ToolResult:
-    """Return what a call of an action at a server brings."""
+    """Return what a call of an action at a server brings.
+
+    :param scope: whose call it is, whose services stay open; None: one of its own
+    """
     settings, body = with_values(definition, arguments or {})
     services = Services(policy)
-    scope = Scope(user_id="u", owner="u", tool_id="t1", services=services)
-    tool = ApiTool({**settings, "auth_credentials": credentials or {}}, scope)
+    own = Scope(user_id="u", owner="u", tool_id="t1", services=services)
+    tool = ApiTool({**settings, "auth_credentials": credentials or {}}, scope or own)
     try:
         result = await tool.execute_action("act", context_of(seconds), **body)
     finally:
