@@ -15,7 +15,7 @@ from events.errors import LogUnavailable
 from events.keys import tenant_of
 from events.records import moment_of
 from events.schema import checkpoints, events, payloads, streams
-from events.store import Store
+from events.store import AS_STORED, Store
 from events.subscription import Subscription
 from events.types import Recorded, ToolEvent
 
@@ -59,7 +59,8 @@ def _page(after: int, head: int, tenant: str | None) -> Select[Any]:
     condition: ColumnElement[bool] = (events.c.position > after) & (events.c.position <= head)
     if tenant is not None:
         condition &= events.c.tenant == tenant
-    return select(*_COLUMNS).where(condition).order_by(events.c.position).limit(PAGE)
+    page = select(*_COLUMNS).where(condition).order_by(events.c.position).limit(PAGE)
+    return page.execution_options(**{AS_STORED: True})
 
 
 def decoded(codec: Codec, rows: Sequence[Any]) -> Iterator[Recorded[ToolEvent]]:

@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, ColumnElement, Integer, Select, cast, literal
 from sqlalchemy.types import NullType, UserDefinedType
 
 from events.schema import events, utc_text
-from events.store import Store
+from events.store import AS_STORED, Store
 
 __all__ = (
     "Pager",
@@ -98,7 +98,8 @@ def changed_streams(after: int, upto: int | None = None) -> Select[Any]:
 async def records_after(store: Store, after: int, upto: int, pager: Pager) -> Sequence[Record]:
     """Return a page of records with ``after`` < position <= ``upto``, in order of position."""
     statement = select(*_columns(store.dialect)).where(events.c.position > after, events.c.position <= upto)
-    rows = await store.read(statement.order_by(events.c.position).limit(pager.size))
+    page = statement.order_by(events.c.position).limit(pager.size)
+    rows = await store.read(page.execution_options(**{AS_STORED: True}))
     pager.saw(len(rows), sum([len(row[9]) for row in rows]))
     return rows
 
@@ -109,6 +110,7 @@ async def stream_records(store: Store, after: tuple[int, int], upto: int, pager:
         literal(after[0], BigInteger), literal(after[1], Integer)
     )
     statement = select(*_columns(store.dialect)).where(place, events.c.stream <= upto)
-    rows = await store.read(statement.order_by(events.c.stream, events.c.version).limit(pager.size))
+    page = statement.order_by(events.c.stream, events.c.version).limit(pager.size)
+    rows = await store.read(page.execution_options(**{AS_STORED: True}))
     pager.saw(len(rows), sum([len(row[9]) for row in rows]))
     return rows

@@ -22,7 +22,7 @@ from events.errors import LogUnavailable, Refused, SchemaMismatch
 from events.migration import Chain, epoch_of, upgrade
 from events.sqlite_lane import Lane
 from events.sqlite_writer import SqliteWriter
-from events.store import InlineProjection, Unit, Verdict
+from events.store import AS_STORED, InlineProjection, Unit, Verdict
 
 __all__ = ("Durability", "SqliteStore", "migrate_sqlite", "open_sqlite")
 
@@ -124,7 +124,10 @@ class SqliteStore:
     def _read(self, statement: Any) -> Sequence[Any]:
         try:
             with self._read_engine.connect() as connection:
-                return connection.execute(statement).fetchall()
+                found = connection.execute(statement)
+                # A row object per record would cost more than reading it.
+                wants_tuples = statement.get_execution_options().get(AS_STORED) and found.cursor is not None
+                return found.cursor.fetchall() if wants_tuples else found.fetchall()
         except UnicodeEncodeError as error:
             raise _unstorable() from error
         except (sqlalchemy.exc.DBAPIError, sqlite3.Error) as error:

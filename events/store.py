@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
 from events.errors import JournalError
 
 __all__ = (
+    "AS_STORED",
     "Appended",
     "Guard",
     "InlineProjection",
@@ -29,6 +30,9 @@ __all__ = (
     "Verdict",
 )
 
+AS_STORED: Final = "calljournal_as_stored"
+"""An execution option of a select whose columns are all read as they are stored: its rows may be tuples without names,
+which a long log is read by a fifth faster with."""
 
 T = TypeVar("T")
 
@@ -185,7 +189,7 @@ class Store(Protocol):
         ...
 
     async def read(self, statement: Any) -> Sequence[Any]:
-        """Run one SQLAlchemy Core select and return all its rows (tuples).
+        """Run one SQLAlchemy Core select and return all its rows (tuples); see :data:`AS_STORED`.
 
         :raises LogUnavailable: if the database cannot be read
         """
