@@ -15,7 +15,7 @@ from engine.api.importing.action_names import Call, action_names, what_it_does
 from engine.api.importing.argument_names import Argument, Where, grouped, named
 from engine.api.importing.curl_command import CurlCommand, read_command
 from engine.api.importing.curl_words import curl_words
-from engine.api.importing.examples import example_of, sounds_secret
+from engine.api.importing.examples import example_of, is_placeholder, sounds_secret
 from engine.api.importing.imported import Imported, Skipped, check_action
 from engine.api.importing.schemas import Written
 from engine.api.importing.security import secret_name
@@ -25,7 +25,6 @@ from events.errors import Refused
 
 __all__ = ("import_curl",)
 
-_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(.*\)|<[^<>]*>|\{\{[^{}]*\}\}|%\w+%", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_-]*) +(\S+)")
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[[^\[\]]*-[^\[\]]*\]")
 
@@ -165,7 +164,7 @@ class _CurlImport:
 
     def _keep(self, name: str, value: str, about: str) -> None:
         self._required[name] = {"type": "string", "description": about, "required": True, "secret": True}
-        if value and not _PLACEHOLDER.fullmatch(value):
+        if value and not is_placeholder(value):
             self._secrets[name] = value
 
     def _pairs(self, where: Where, text: str) -> None:

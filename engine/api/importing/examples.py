@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ("Example", "example_of", "sounds_secret")
+__all__ = ("Example", "example_of", "is_placeholder", "sounds_secret")
 
 _SECRET_ENDS = (
     "secret",
@@ -34,6 +34,7 @@ _PUBLIC_ENDS = ("pagetoken", "nexttoken", "continuationtoken", "synctoken", "csr
 _EXACTLY = frozenset({"key", "sid", "session", "pwd", "pass", "sig"})
 _MAX_DEPTH = 30
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})")
+_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\$\(.*\)|<[^<>]*>|\{\{[^{}]*\}\}|%\w+%", re.DOTALL)
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -60,6 +61,11 @@ def sounds_secret(name: str) -> bool:
     if plain.endswith(_PUBLIC_ENDS):
         return False
     return plain in _EXACTLY or plain.endswith(_SECRET_ENDS)
+
+
+def is_placeholder(value: str) -> bool:
+    """Tell whether a value only says that one belongs there (``$TOKEN``, ``<your key>``)."""
+    return _PLACEHOLDER.fullmatch(value) is not None
 
 
 def example_of(name: str, value: Any, *, from_text: bool = False) -> Example:

@@ -11,7 +11,7 @@ from engine.api.importing.yaml_document import read_yaml
 from engine.refusals import kind_of_json, quoted
 from events.errors import Refused
 
-__all__ = ("LARGEST", "Dialect", "Source", "read_source")
+__all__ = ("LARGEST", "Dialect", "Source", "read_content", "read_source", "source_of")
 
 LARGEST = 30 * 1024 * 1024
 """Bytes of a document at most."""
@@ -39,12 +39,27 @@ def read_source(document: bytes | str) -> Source:
     :raises Refused: if it is too large, empty, neither JSON nor YAML (with the place), no object, of a version that
         is not known, or without paths
     """
+    return source_of(read_content(document))
+
+
+def read_content(document: bytes | str) -> Any:
+    """Return the content of a document in JSON or YAML.
+
+    :raises Refused: if it is too large, empty, or neither JSON nor YAML (with the place)
+    """
     if len(document) > LARGEST:
         raise Refused(f"The document is larger than {LARGEST // 2**20} MiB.")
     text = _text(document)
     if not text.strip():
         raise Refused("The document is empty.")
-    content = _content(text)
+    return _content(text)
+
+
+def source_of(content: Any) -> Source:
+    """Return the OpenAPI or Swagger document that this content is.
+
+    :raises Refused: if it is no object, of a version that is not known, or without paths
+    """
     if not isinstance(content, dict):
         raise Refused(f"The document is {kind_of_json(content)}; an OpenAPI document is an object.")
     dialect = _dialect(content)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from engine.api.importing.argument_names import Argument
+from engine.api.importing.file_argument import file_schema
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.keywords import shortened
 from engine.api.importing.object_bodies import ObjectBody, object_body
@@ -18,16 +19,6 @@ from engine.refusals import quoted
 __all__ = ("ReadBody", "chosen_type", "read_body")
 
 _WHOLE = "body"
-_FILE = {
-    "type": ["string", "object"],
-    "format": "binary",
-    "properties": {
-        "content": {"type": "string", "description": "The file, in base64."},
-        "filename": {"type": "string"},
-        "content_type": {"type": "string"},
-    },
-    "required": ["content"],
-}
 
 
 class _RequestBody(msgspec.Struct):
@@ -185,7 +176,7 @@ def _as_file(written: Written, rule: dict[str, Any]) -> tuple[Written, bool]:
     )
     if not is_file:
         return written, False
-    file = {**_FILE, "description": shortened(f"A file: base64 text, or its parts. {_said(item.get('description'))}")}
+    file = file_schema(_said(item.get("description")))
     return _changed(written, items=file) if is_list else msgspec.structs.replace(written, schema=file), True
 
 
