@@ -15,6 +15,7 @@ from engine.schemas import Prepared
 from engine.settings import Limits, Settings
 from engine.sharing import Grantee
 from engine.stream import CallAssembler, parse_stream
+from engine.tool_policy import ToolPolicy
 
 __all__ = (
     "EVERYONE",
@@ -35,6 +36,7 @@ __all__ = (
     "ToolCall",
     "ToolContext",
     "ToolManager",
+    "ToolPolicy",
     "ToolResult",
     "ToolRow",
     "parse_calls",

@@ -34,7 +34,7 @@ async def carry_out(
 
     :raises LogUnavailable: if the event cannot be written
     """
-    if not flight.spooled and may_change(runtime, proposal, context):
+    if not flight.spooled and may_change(runtime, proposal):
         proposal = await redefined(runtime, flight, proposal, context)
     # Of what was claimed, or spooled, the gate has been asked before.
     asked = flight.claim is not None or flight.spooled

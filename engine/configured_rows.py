@@ -11,8 +11,10 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from engine.built_ins import BuiltIns
 from engine.credentials import Credentials
 from engine.defaults import INTERNAL_ID
+from engine.offers import Offers
 from engine.row_definition import Held, KeptRow, RowVersion
 from engine.row_edit import RowChanges, RowEdit, require_label
 from engine.row_tools import RowTools
@@ -42,6 +44,8 @@ class Rows:
     completes though its caller is cancelled meanwhile. Secrets are sealed for the owner, and never given out.
 
     :ivar teams: who is in which team
+    :ivar built_ins: what users say of the built-in tools that nobody stored
+    :ivar offers: rows of others that wait until a user accepts them
     :ivar tools: asks the rows' tools
     :ivar store: the journal's
     """
@@ -59,6 +63,8 @@ class Rows:
         self._is_given = is_given
         self._clock = clock or _utc_now
         self.teams = Teams(store)
+        self.built_ins = BuiltIns(store, tools)
+        self.offers = Offers(store, self._clock)
 
     def __repr__(self) -> str:
         return f"<Rows of {self.store!r}>"
@@ -79,6 +85,7 @@ class Rows:
         self._require_new(row, user_id, by)
         row = replace(row, user_id=user_id, version=1, synthesised=False, client_side=False, credentials=None)
         require_label(row.label)
+        self.tools.require_permitted(row)
         row = self.tools.checked(row, _given(secrets))
         await self.tools.check_actions(row)
         now = self._clock()
@@ -163,6 +170,8 @@ class Rows:
     async def share(self, row_id: str, grantee: Grantee, role: SharedRole = "viewer", *, user_id: str | None) -> Share:
         """Share a row, or give another role to whom it is shared already. Its secrets are used for them, never shown.
 
+        To a user or everyone it is an offer: it is in a user's turns once that user accepts it (``offers``).
+
         :param user_id: its owner; of a team's, a member
         :raises NotFound: if there is no such row or team for the user
         :raises Refused: if the user does not own it, or shares it to itself
@@ -202,37 +211,10 @@ class Rows:
             raise Refused(f"tool row {row_id!r} is shared to you; only its owner sees to whom else")
         return await read_shares(self.store, row_id)
 
-    async def switch_off(self, name: str, *, user_id: str | None) -> None:
-        """Take a default tool out of a user's turns; an agent that lists it still has it.
-
-        :raises Refused: if there is no such default tool
-        :raises LogUnavailable: if it was not written, or that is not known
-        """
-        from engine.share_changes import insert_optout
-
-        self._require_default(name, user_id)
-        await self._transact(lambda c: insert_optout(c, user_id, name))
-
-    async def switch_on(self, name: str, *, user_id: str | None) -> None:
-        """Give a default tool back to a user's turns.
-
-        :raises Refused: if there is no such default tool
-        :raises LogUnavailable: if it was not written, or that is not known
-        """
-        from engine.share_changes import remove_optout
-
-        self._require_default(name, user_id)
-        await self._transact(lambda c: remove_optout(c, user_id, name))
-
-    async def switched_off(self, *, user_id: str | None) -> frozenset[str]:
-        """Return the names of the default tools that a user has switched off. :raises LogUnavailable: if unreadable"""
-        from engine.row_store import read_optouts
-
-        require_storable(user_id, "the user id")
-        return await read_optouts(self.store, user_id)
-
     async def list(self, *, user_id: str | None) -> list[KeptRow]:
         """Return the rows that a user owns, then those shared to it, without their secrets; inactive ones too.
+
+        One that waits until the user accepts it says so.
 
         :raises LogUnavailable: if they cannot be read
         """
@@ -290,15 +272,10 @@ class Rows:
             return row_id
         if name in self.tools.defaults():
             raise Refused(
-                f"{name!r} is a default tool: it cannot be {verb}, only be switched off and on; add a row of your own"
+                f"{name!r} is a default tool: it cannot be {verb}, only be switched off, on, or to asking; add a row "
+                "of your own"
             )
         raise Refused(f"row {row_id!r} is of a built-in tool and is not stored, so it cannot be {verb}")
-
-    def _require_default(self, name: str, user_id: str | None) -> None:
-        require_storable(user_id, "the user id")
-        names = self.tools.defaults()
-        if name not in names:
-            raise Refused(f"there is no default tool {name!r} (there are: {', '.join(names) or 'none'})")
 
 
 def _utc_now() -> datetime:

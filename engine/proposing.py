@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from engine.call import ToolCall
 from engine.context import CallContext, require_storable_ids
+from engine.parsing import log_warnings
 from engine.proposal import Origin, Proposal, Refusal, needs_memory, propose
 from engine.refusals import STOPPED_AFTER, refusal_text
 from engine.remembered import NOTHING, Remembered
@@ -30,14 +31,14 @@ async def proposal_of(
     toolset = await runtime.toolsets.resolve(context)
     made = await _proposed(runtime, call, context, toolset, prepared, origin)
     if not _may_be_old(runtime, made.proposal):
-        return made.proposal
+        return _final(made.proposal)
     now = await runtime.toolsets.resolve(context, now=True)
     if now is not toolset:
         toolset = now
         made = await _proposed(runtime, call, context, toolset, prepared, origin)
     if not _is_unknown(made.proposal):
-        return made.proposal
-    proposal, remembered = made.proposal, made.remembered
+        return _final(made.proposal)
+    proposal, remembered = _final(made.proposal), made.remembered
     verdict = proposal.verdict
     assert isinstance(verdict, Refusal)
     name = proposal.proposed.llm_name
@@ -66,6 +67,13 @@ async def _proposed(
     return _Made(proposal, remembered)
 
 
+def _final(proposal: Proposal) -> Proposal:
+    """Log what there is to warn of, now that the rows are known."""
+    if proposal.warnings:
+        log_warnings(proposal.warnings)
+    return proposal
+
+
 def _may_be_old(runtime: Runtime, proposal: Proposal) -> bool:
     """Tell whether a call stops by what may have changed since this engine's last append.
 
@@ -74,7 +82,7 @@ def _may_be_old(runtime: Runtime, proposal: Proposal) -> bool:
     if proposal.verdict is None or _is_unknown(proposal):
         return proposal.verdict is not None
     member = proposal.member
-    return member is not None and member.tool is not None and not runtime.toolsets.is_given(member.row.id)
+    return member is not None and member.tool is not None and runtime.toolsets.may_change(member.row)
 
 
 def _is_unknown(proposal: Proposal) -> bool:

@@ -19,12 +19,10 @@ from events.types import FailureKind, Proposed
 __all__ = ("may_change", "redefined")
 
 
-def may_change(runtime: Runtime, proposal: Proposal, context: CallContext) -> bool:
+def may_change(runtime: Runtime, proposal: Proposal) -> bool:
     """Tell whether a call's row is one that may change, or be switched off, while its engine is open."""
     member = proposal.member
-    if member is None or member.tool is None:
-        return False
-    return not runtime.toolsets.is_given(member.row.id) or runtime.toolsets.may_be_off(member.row, context)
+    return member is not None and member.tool is not None and runtime.toolsets.may_change(member.row)
 
 
 async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, context: CallContext) -> Proposal:
@@ -37,7 +35,7 @@ async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, contex
     member = proposal.member
     assert member is not None
     row = await runtime.toolsets.current(member.row, context)
-    if row is not None and row.version == member.row.version:
+    if row is not None and row.version == member.row.version and row.asks is member.row.asks:
         return proposal
     proposed = flight.proposed
     named = quoted(proposed.llm_name or proposed.action_name)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from engine.rows import ToolRow
+from engine.tool_policy import NO_STANDINGS, Standings
 from events.errors import LogUnavailable
 from events.store import Store
 
@@ -21,25 +22,27 @@ _KEPT: Final = 1024
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose rows: all that a user may use; or, where ``ids`` is given, the ones of these that it may.
+    """Whose rows: all that a user's turns have; or, where ``ids`` is given, the ones of these that it may use.
 
     :ivar vouched: an agent's list answers for its rows, whoever's they are
+    :ivar standings: where ``ids`` is given: what the user says of built-in tools is wanted too
     """
 
     user_id: str | None
     ids: tuple[str, ...] | None = None
     vouched: bool = False
+    standings: bool = False
 
 
 class StoredRows(msgspec.Struct, frozen=True):
-    """What was read: the rows, and the default tools that the user has switched off.
+    """What was read: the rows, and what the user says of built-in tools.
 
     :ivar stamp: another one whenever any of it is another
     """
 
     stamp: int
     rows: tuple[ToolRow, ...] = ()
-    optouts: frozenset[str] = frozenset()
+    standings: Standings = NO_STANDINGS
 
 
 NOTHING_STORED: Final = StoredRows(0)
@@ -91,13 +94,16 @@ class RowBook:
             return self._last_known(wanted)
 
     async def row(self, row_id: str, user_id: str | None, *, vouched: bool, now: bool = True) -> ToolRow | None:
-        """Return one row that a user may use, as it is; None: there is none."""
-        wanted = Wanted(user_id=user_id)
-        if vouched or wanted not in self._known:
-            wanted = Wanted(user_id=user_id, ids=(row_id,), vouched=vouched)
-        # Else among all of the user's, which its next turn needs anyway.
-        found = await self.rows(wanted, now=now)
+        """Return one row that a user may use, as it is, in its turns or not; None: there is none."""
+        found = await self.rows(Wanted(user_id=user_id, ids=(row_id,), vouched=vouched), now=now)
         return next((row for row in found.rows if row.id == row_id), None)
+
+    async def standings(self, user_id: str | None, *, now: bool) -> Standings:
+        """Return what a user says of built-in tools."""
+        wanted = Wanted(user_id=user_id)
+        if wanted not in self._known:
+            wanted = Wanted(user_id=user_id, ids=(), standings=True)
+        return (await self.rows(wanted, now=now)).standings
 
     async def _epoch(self) -> int:
         assert self._store is not None
@@ -109,10 +115,10 @@ class RowBook:
         known = self._known.get(wanted)
         if known is None or known[0] != epoch:
             stored = await self._read(epoch, wanted)
-            if known is None or (known[1].rows, known[1].optouts) != (stored.rows, stored.optouts):
+            if known is None or (known[1].rows, known[1].standings) != (stored.rows, stored.standings):
                 self._stamps += 1
-                stamped = StoredRows(self._stamps, stored.rows, stored.optouts)
-                known = (epoch, stamped if stored.rows or stored.optouts else NOTHING_STORED)
+                stamped = StoredRows(self._stamps, stored.rows, stored.standings)
+                known = (epoch, stamped if stored.rows or stored.standings else NOTHING_STORED)
             known = (epoch, known[1])
         self._known.pop(wanted, None)
         while len(self._known) >= _KEPT:
@@ -124,13 +130,17 @@ class RowBook:
         if epoch == 0:
             return NOTHING_STORED
         assert self._store is not None
-        from engine.row_store import read_rows, read_turn, read_vouched
+        from engine.row_store import read_rows, read_standings, read_turn, read_vouched
 
         if wanted.ids is None:
             return StoredRows(0, *await read_turn(self._store, wanted.user_id))
-        if wanted.vouched:
-            return StoredRows(0, tuple(await read_vouched(self._store, wanted.ids)))
-        return StoredRows(0, tuple(await read_rows(self._store, wanted.user_id, wanted.ids)))
+        rows: list[ToolRow] = []
+        if wanted.ids and wanted.vouched:
+            rows = await read_vouched(self._store, wanted.ids)
+        elif wanted.ids:
+            rows = await read_rows(self._store, wanted.user_id, wanted.ids)
+        standings = await read_standings(self._store, wanted.user_id) if wanted.standings else NO_STANDINGS
+        return StoredRows(0, tuple(rows), standings)
 
     def _last_known(self, wanted: Wanted) -> StoredRows:
         """Return what was last read of these rows, by themselves or among all of their user's."""
@@ -138,4 +148,5 @@ class RowBook:
         if known is not None or wanted.ids is None:
             return NOTHING_STORED if known is None else known[1]
         _, every = self._known.get(Wanted(user_id=wanted.user_id), (0, NOTHING_STORED))
-        return StoredRows(every.stamp, tuple([row for row in every.rows if row.id in wanted.ids]))
+        standings = every.standings if wanted.standings else NO_STANDINGS
+        return StoredRows(every.stamp, tuple([row for row in every.rows if row.id in wanted.ids]), standings)

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Row, Select, case, delete, func, insert, lite
 
 from engine.epoch import raise_epoch
 from engine.row_definition import Held, KeptRow, RowDefinition, RowVersion, decoded_definition, encoded_definition
-from engine.row_store import COLUMNS, granted, row_from
+from engine.row_store import COLUMNS, accepted, granted, row_from
 from engine.rows import ToolRow
-from engine.schema import tool_row_versions, tool_rows, tool_shares
+from engine.schema import tool_acceptances, tool_row_versions, tool_rows, tool_shares
 from events.errors import Conflict, LogUnavailable, NotFound, Refused
 from events.keys import tenant_column
 from events.store import Store
@@ -162,7 +162,8 @@ def delete_row(connection: Connection, user_id: str | None, seen: Held, now: dat
     current = hold(connection, user_id, seen.row.id)
     _require_same(current, seen)
     connection.execute(delete(tool_rows).where(_ROW.id == current.row.id))
-    connection.execute(delete(tool_shares).where(tool_shares.c.row_id == current.row.id))
+    for shared in (tool_shares, tool_acceptances):
+        connection.execute(delete(shared).where(shared.c.row_id == current.row.id))
     _keep_version(connection, replace(current.row, version=current.row.version + 1), None, now, by)
     return current.row
 
@@ -176,12 +177,13 @@ def _select(tenant: str) -> Select[Any]:
     editing = _ROW.id.in_(granted(tenant, "editor"))
     role = case((_ROW.tenant == tenant, literal("owner")), (editing, literal("editor")), else_=literal("viewer"))
     mine = or_(_ROW.tenant == tenant, _ROW.id.in_(granted(tenant)))
-    return select(*COLUMNS, role, _ROW.created_at, _ROW.updated_at).where(mine)
+    waits = case((_ROW.tenant == tenant, 0), (_ROW.id.in_(accepted(tenant)), 0), else_=1)
+    return select(*COLUMNS, role, _ROW.created_at, _ROW.updated_at, waits).where(mine)
 
 
 def _held(found: Row[Any]) -> Held:
-    columns, (role, created_at, updated_at) = found[: len(COLUMNS)], found[len(COLUMNS) :]
-    return Held(row_from(*columns), role, created_at, updated_at)
+    columns, (role, created_at, updated_at, waits) = found[: len(COLUMNS)], found[len(COLUMNS) :]
+    return Held(row_from(*columns), role, created_at, updated_at, not waits)
 
 
 def _keep_version(connection: Connection, row: ToolRow, definition: str | None, now: datetime, by: str | None) -> None:

@@ -7,16 +7,28 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, case, literal, null, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, and_, case, literal, null, or_, select, true, union_all
 
 from engine.row_definition import decoded_definition
 from engine.rows import ToolRow
-from engine.schema import team_members, tool_optouts, tool_rows, tool_shares
+from engine.schema import team_members, tool_acceptances, tool_optouts, tool_rows, tool_shares
+from engine.tool_policy import Standings, standing_of
 from events.errors import LogUnavailable, Refused
 from events.keys import tenant_column, tenant_of
 from events.store import Store
 
-__all__ = ("COLUMNS", "EVERYONE", "granted", "read_optouts", "read_rows", "read_turn", "read_vouched", "row_from")
+__all__ = (
+    "COLUMNS",
+    "EVERYONE",
+    "accepted",
+    "granted",
+    "read_rows",
+    "read_standings",
+    "read_turn",
+    "read_vouched",
+    "row_from",
+    "shared_directly",
+)
 
 _log = logging.getLogger("calljournal.rows")
 
@@ -32,23 +44,24 @@ COLUMNS: Final = (
 )
 
 
-async def read_turn(store: Store, user_id: str | None) -> tuple[tuple[ToolRow, ...], frozenset[str]]:
-    """Return what a user's turns have: the rows that it may use, and the default tools that it has switched off.
+async def read_turn(store: Store, user_id: str | None) -> tuple[tuple[ToolRow, ...], Standings]:
+    """Return what a user's turns have: its own rows, then others' that it has accepted; what it says of built-ins.
 
-    Both in one read, so that they are of one moment; see :func:`read_rows`.
+    Both in one read, so that they are of one moment; each owner's rows in its order, inactive ones too.
 
     :raises LogUnavailable: if they cannot be read
     """
     tenant = tenant_column(user_id)
-    off = select(tool_optouts.c.name, null(), null(), null(), null(), literal(2), null()).where(
-        tool_optouts.c.tenant == tenant
-    )
+    optouts = tool_optouts.c
+    said = select(optouts.name, optouts.standing, null(), null(), null(), literal(2), null())
+    said = said.where(optouts.tenant == tenant)
     place = case((tool_rows.c.tenant == tenant, literal(0)), else_=literal(1)).label("place")
-    rows = select(*COLUMNS, place, tool_rows.c.ordinal).where(_usable_by(tenant))
-    both = union_all(rows, off).subquery()
+    of_turn = or_(tool_rows.c.tenant == tenant, tool_rows.c.id.in_(accepted(tenant)))
+    rows = select(*COLUMNS, place, tool_rows.c.ordinal).where(of_turn)
+    both = union_all(rows, said).subquery()
     found = await store.read(select(both).order_by(both.c.place, both.c.ordinal, both.c.id))
     stored = [tuple(each[: len(COLUMNS)]) for each in found if each.place < 2]
-    return tuple(_readable(stored)), frozenset(each.id for each in found if each.place == 2)
+    return tuple(_readable(stored)), {each.id: standing_of(each.tenant) for each in found if each.place == 2}
 
 
 async def read_rows(store: Store, user_id: str | None, ids: Collection[str]) -> list[ToolRow]:
@@ -69,10 +82,11 @@ async def read_vouched(store: Store, ids: Collection[str]) -> list[ToolRow]:
     return _readable(await store.read(select(*COLUMNS).where(tool_rows.c.id.in_(sorted(ids)))))
 
 
-async def read_optouts(store: Store, user_id: str | None) -> frozenset[str]:
-    """Return the names of the default tools that a user has switched off. :raises LogUnavailable: if unreadable"""
-    wanted = select(tool_optouts.c.name).where(tool_optouts.c.tenant == tenant_column(user_id))
-    return frozenset(name for (name,) in await store.read(wanted))
+async def read_standings(store: Store, user_id: str | None) -> Standings:
+    """Return what a user has said of built-in tools. :raises LogUnavailable: if that cannot be read"""
+    optouts = tool_optouts.c
+    wanted = select(optouts.name, optouts.standing).where(optouts.tenant == tenant_column(user_id))
+    return {name: standing_of(standing) for name, standing in await store.read(wanted)}
 
 
 def _usable_by(tenant: str) -> ColumnElement[bool]:
@@ -84,14 +98,37 @@ def granted(tenant: str, role: str | None = None) -> Select[Any]:
 
     :param role: only those where it has this role
     """
-    teams = select(team_members.c.team).where(team_members.c.tenant == tenant)
-    grant = tool_shares.c
-    to_tenant = or_(
-        and_(grant.kind == "user", grant.grantee == tenant),
-        and_(grant.kind == "everyone", grant.grantee == EVERYONE),
-        and_(grant.kind == "team", grant.grantee.in_(teams)),
+    to_tenant = or_(shared_directly(tenant), _through_team(tenant))
+    of_role = true() if role is None else tool_shares.c.role == role
+    return select(tool_shares.c.row_id).where(to_tenant, of_role)
+
+
+def accepted(tenant: str) -> Select[Any]:
+    """Return the select of the ids of others' rows that a tenant wants in its turns.
+
+    Those of its teams: whoever is in one has agreed to what its members share there. Those shared to it, or to
+    everyone, once it has accepted that share.
+    """
+    share, acceptance = tool_shares.c, tool_acceptances.c
+    said = select(acceptance.row_id).where(
+        acceptance.tenant == tenant, acceptance.row_id == share.row_id, acceptance.kind == share.kind
     )
-    return select(grant.row_id).where(to_tenant if role is None else and_(to_tenant, grant.role == role))
+    agreed = or_(_through_team(tenant), and_(shared_directly(tenant), said.exists()))
+    return select(share.row_id).where(agreed)
+
+
+def shared_directly(tenant: str) -> ColumnElement[bool]:
+    """Return the condition that a share is to this tenant, or to everyone."""
+    share = tool_shares.c
+    return or_(
+        and_(share.kind == "user", share.grantee == tenant),
+        and_(share.kind == "everyone", share.grantee == EVERYONE),
+    )
+
+
+def _through_team(tenant: str) -> ColumnElement[bool]:
+    teams = select(team_members.c.team).where(team_members.c.tenant == tenant)
+    return and_(tool_shares.c.kind == "team", tool_shares.c.grantee.in_(teams))
 
 
 def row_from(row_id: str, tenant: str, version: int, definition: str, credentials: str | None) -> ToolRow:

@@ -12,12 +12,13 @@ from engine.actions import Action, resolve_actions
 from engine.config_check import check_config, without_secret_values
 from engine.contract import Tool
 from engine.credentials import Credentials
-from engine.defaults import INTERNAL_ID, default_id, default_rows
+from engine.defaults import INTERNAL_ID, default_id, default_rows, selectable_rows
 from engine.discovery import ToolManager
 from engine.loading import actions_metadata, constructed, reason_of, without_secrets
 from engine.opened_rows import CREDENTIALS, opened, opened_credentials
 from engine.rows import ToolRow
 from engine.services import Services
+from engine.tool_policy import EVERYTHING, ToolPolicy
 from events.errors import NotFound, Refused
 
 __all__ = ("RowTools",)
@@ -29,18 +30,30 @@ class RowTools:
     """Asks tools about rows, through instances that are made for that and thrown away.
 
     :ivar services: what the tools share; its vault opens and seals the rows' credentials
+    :ivar policy: what the deployment says of tools
     """
 
-    def __init__(self, manager: ToolManager, services: Services) -> None:
+    def __init__(self, manager: ToolManager, services: Services, policy: ToolPolicy = EVERYTHING) -> None:
         self._manager = manager
         self.services = services
+        self.policy = policy
 
     def __repr__(self) -> str:
         return f"<RowTools with {self.services.vault!r}>"
 
     def defaults(self) -> dict[str, ToolRow]:
         """Return the rows of the default tools by name. :raises Refused: if one of them cannot be one"""
-        return {row.name: row for row in default_rows(self._manager)}
+        return {row.name: row for row in default_rows(self._manager, self.policy)}
+
+    def built_ins(self) -> dict[str, ToolRow]:
+        """Return the rows of the tools that can be used without being stored, by name, as far as they are permitted."""
+        rows = selectable_rows(self._manager)
+        return {name: row for name, row in rows.items() if self.policy.permits(name)}
+
+    def require_permitted(self, row: ToolRow) -> None:
+        """Refuse a row whose tool no turn may have. :raises Refused: if the deployment does not permit it"""
+        if not self.policy.permits(row.name):
+            raise Refused(f"tool {row.name!r} is not permitted here: the deployment's tool policy leaves it out")
 
     def built_in(self, row_id: str) -> str | None:
         """Return the name of the tool whose row nobody stores and whose id this is; None: there is none."""

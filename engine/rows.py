@@ -40,6 +40,7 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
 
     :ivar label: what its owner calls it
     :ivar active: may be used; one that is not is in no toolset
+    :ivar asks: a person approves each call, whatever is said of its actions; only ``ToolPolicy`` says so
 
     :raises Refused: if a row is constructed without an id or a name
     """
@@ -55,6 +56,7 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
     active: bool = True
     actions_metadata: list[dict[str, Any]] | None = None
     synthesised: bool = False
+    asks: bool = False
     client_side: bool = False
 
     def __post_init__(self) -> None:

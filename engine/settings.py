@@ -9,6 +9,7 @@ import msgspec
 
 from engine.master_keys import MasterKeys
 from engine.net.policy import NetPolicy
+from engine.tool_policy import ToolPolicy
 from events.errors import Refused
 
 __all__ = ("Limits", "OnJournalFailure", "Settings")
@@ -74,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ``refuse``, none
     :ivar spool: the folder below which a journal's spool is; None: the user's folder for state
     :ivar net: where the requests of tools may go
+    :ivar tool_policy: which tools turns may have, and which built-in ones are on, off, or ask first
     :ivar master_keys: what credentials are sealed with; None: those of the environment, else of the user's key file
     :ivar tools_path: folders searched for tools besides the built-in one
     :ivar reconcile_interval: seconds between two rounds of ``Engine.reconcile`` in the background; None: none
@@ -83,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     spool: Path | None = None
     tools_path: tuple[Path, ...] = ()
     net: NetPolicy = NetPolicy()
+    tool_policy: ToolPolicy = ToolPolicy()
     master_keys: MasterKeys | None = None
     limits: Limits = Limits()
     seal_interval: float = 10.0

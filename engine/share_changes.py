@@ -1,4 +1,4 @@
-"""Shares, teams and switched-off defaults in the journal's database; each change raises the epoch first."""
+"""Shares, teams and standings of built-in tools in the journal's database; each change raises the epoch first."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, insert, select
 
+from engine.acceptances import forget_acceptances
 from engine.epoch import raise_epoch
 from engine.row_changes import hold
 from engine.row_definition import Held
 from engine.schema import team_members, tool_optouts, tool_shares
 from engine.sharing import Grantee, Share, SharedRole
+from engine.tool_policy import ToolStanding
 from events.errors import NotFound, Refused
 from events.keys import tenant_column, tenant_of
 from events.store import Store
 
 __all__ = (
     "insert_member",
-    "insert_optout",
     "read_members",
     "read_shares",
     "read_teams",
     "remove_member",
-    "remove_optout",
     "remove_share",
     "write_share",
+    "write_standing",
 )
 
 _SHARE = tool_shares.c
@@ -47,14 +48,15 @@ def write_share(connection: Connection, user_id: str | None, row_id: str, grante
     _owned(connection, user_id, row_id)
     if grantee.kind == "team":
         _require_member(connection, user_id, grantee)
-    connection.execute(delete(tool_shares).where(_to(row_id, grantee)))
+    if not connection.execute(delete(tool_shares).where(_to(row_id, grantee))).rowcount:
+        forget_acceptances(connection, row_id, grantee)
     values = {"row_id": row_id, "kind": grantee.kind, "grantee": grantee.column, "role": role}
     connection.execute(insert(tool_shares).values(values))
     return Share(grantee, role)
 
 
 def remove_share(connection: Connection, user_id: str | None, row_id: str, grantee: Grantee) -> None:
-    """End a share.
+    """End a share, and with it its acceptances.
 
     :raises NotFound: if the user has no such row, or it is not shared so
     :raises Refused: if the user does not own it
@@ -62,6 +64,7 @@ def remove_share(connection: Connection, user_id: str | None, row_id: str, grant
     _owned(connection, user_id, row_id)
     if not connection.execute(delete(tool_shares).where(_to(row_id, grantee))).rowcount:
         raise NotFound(f"tool row {row_id!r} is not shared to {grantee}")
+    forget_acceptances(connection, row_id, grantee)
 
 
 def insert_member(connection: Connection, team: str, user_id: str | None) -> None:
@@ -92,19 +95,13 @@ async def read_teams(store: Store, user_id: str | None) -> list[str]:
     return [team for (team,) in await store.read(statement)]
 
 
-def insert_optout(connection: Connection, user_id: str | None, name: str) -> None:
-    """Note that a user has switched a default tool off; again: nothing."""
+def write_standing(connection: Connection, user_id: str | None, name: str, standing: ToolStanding) -> None:
+    """Note what a user says of a built-in tool; ``on`` is what holds where nothing is said."""
     raise_epoch(connection)
-    optout = {"tenant": tenant_column(user_id), "name": name}
-    if connection.execute(select(tool_optouts.c.name).filter_by(**optout)).first() is None:
-        connection.execute(insert(tool_optouts).values(optout))
-
-
-def remove_optout(connection: Connection, user_id: str | None, name: str) -> None:
-    """Note that a user has switched a default tool on; again: nothing."""
-    raise_epoch(connection)
-    tenant = tenant_column(user_id)
-    connection.execute(delete(tool_optouts).where(tool_optouts.c.tenant == tenant, tool_optouts.c.name == name))
+    said = {"tenant": tenant_column(user_id), "name": name}
+    connection.execute(delete(tool_optouts).filter_by(**said))
+    if standing != "on":
+        connection.execute(insert(tool_optouts).values(**said, standing=standing))
 
 
 def _owned(connection: Connection, user_id: str | None, row_id: str) -> Held:

@@ -13,7 +13,7 @@ from engine.arguments import ArgumentChecker
 from engine.contract import Tool
 from engine.conversations import Conversations
 from engine.credentials import Vault
-from engine.defaults import default_rows
+from engine.defaults import default_rows, require_usable
 from engine.discovery import ToolManager
 from engine.draining import Draining
 from engine.endings import Endings
@@ -114,7 +114,8 @@ async def start(
     if settings.on_journal_failure not in known:
         raise Refused(f"on_journal_failure={settings.on_journal_failure!r} is not known; use one of {known}")
     manager = ToolManager(settings.tools_path, tools)
-    defaults = default_rows(manager)
+    require_usable(settings.tool_policy, manager, rows)
+    defaults = default_rows(manager, settings.tool_policy)
     telemetry = Telemetry()
     log = await open_log(url, AttemptsProjection(), CHAINS, queue=settings.limits.queue, observe=telemetry.batch)
     lease = Lease(log.store, f"worker-{new_id()}", settings.limits.lease)
@@ -123,7 +124,7 @@ async def start(
     telemetry.queued = lambda: log.statistics().writer.waiting
     spool = open_spool(url, lease.worker, settings)
     services = Services(settings.net, vault=Vault(settings.master_keys), store=log.store, tasks=tasks)
-    toolsets = Toolsets(manager, rows, defaults, RowBook(log.store), services)
+    toolsets = Toolsets(manager, rows, defaults, RowBook(log.store), services, settings.tool_policy)
     runtime = _runtime(log, lease, toolsets, last_appends, guards, settings, telemetry, spool, services)
     draining = runtime.draining
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -17,6 +18,7 @@ from engine.schemas import Prepared, present
 __all__ = ("Member", "Toolset")
 
 _KEPT = 64
+_NONE_TELL: Mapping[type[Tool], bool] = MappingProxyType({})
 _Kind = tuple[str, bool, tuple[tuple[str, ActionKey | None], ...]]
 
 
@@ -42,11 +44,20 @@ class Toolset:
     """The rows of one turn, in order; immutable, so that what is prepared from it is prepared once.
 
     :param broken: rows that would be of the turn if their tools were not broken
+    :param telling: the tools that can tell whether they can work, and whether they said that they cannot
+    :ivar unsettled: it may be another soon, though no row is another
     """
 
-    def __init__(self, members: tuple[Member, ...], broken: tuple[ToolRow, ...] = ()) -> None:
+    def __init__(
+        self,
+        members: tuple[Member, ...],
+        broken: tuple[ToolRow, ...] = (),
+        telling: Mapping[type[Tool], bool] = _NONE_TELL,
+    ) -> None:
         self.members = members
         self.broken = broken
+        self.telling = telling
+        self.unsettled = bool(broken or telling)
         self._rows = {member.row.id: member for member in members}
         self._offered = offered([action for member in members for action in member.actions])
         self._actions: dict[ActionKey, Action] | None = None

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from engine.actions import resolve_actions
+from engine.availability import Availability, can_tell
 from engine.client_tools import resolve_client_tools
 from engine.context import CallContext
 from engine.contract import Tool
@@ -24,8 +26,9 @@ from engine.row_book import NOTHING_STORED, RowBook, StoredRows, Wanted
 from engine.row_tools import RowTools
 from engine.rows import ToolRow
 from engine.services import Services
+from engine.tool_policy import EVERYTHING, ToolPolicy, asking_first
 from engine.toolset import Member, Toolset
-from events.errors import Refused
+from events.errors import NotFound, Refused
 
 __all__ = ("Toolsets",)
 
@@ -56,6 +59,7 @@ class Toolsets:
     :param rows: the rows given in code, in order
     :param defaults: the synthesised rows that every turn without an agent has
     :param book: the rows that are stored in the journal
+    :param policy: what the deployment says of tools
     :ivar tools: asks the rows' tools
     """
 
@@ -66,6 +70,7 @@ class Toolsets:
         defaults: Sequence[ToolRow],
         book: RowBook | None = None,
         services: Services | None = None,
+        policy: ToolPolicy = EVERYTHING,
     ) -> None:
         self._manager = manager
         self._rows = tuple(rows)
@@ -73,12 +78,14 @@ class Toolsets:
         if len({row.id for row in rows}) < len(rows):
             raise Refused("two tool rows have the same id; give each its own")
         self._defaults = tuple(defaults)
-        self._default_ids = frozenset(row.id for row in defaults)
+        self._synthesised = frozenset(row.id for row in self._by_id.values() if row.synthesised)
+        self._policy = policy
         self._book = book or RowBook(None)
         self._services = services or Services()
         self._members: dict[tuple[str, int], _Asked] = {}
         self._known: dict[_Choice, Toolset] = {}
-        self.tools = RowTools(manager, self._services)
+        self._availability = self._services.shared(Availability)
+        self.tools = RowTools(manager, self._services, policy)
 
     def begin(self, epoch: int) -> None:
         """Note the epoch at the start: at 0, no rows were ever stored."""
@@ -98,7 +105,7 @@ class Toolsets:
             stored.stamp,
         )
         toolset = self._known.get(choice)
-        if toolset is None or any(self._asked_again(row) for row in toolset.broken):
+        if toolset is None or (toolset.unsettled and await self._has_changed(toolset)):
             toolset = self._keep(choice, await self._built(context, stored))
         if not context.client_tools:
             return toolset
@@ -108,21 +115,45 @@ class Toolsets:
         if context.tool_ids is None:
             return await self._book.rows(Wanted(user_id=context.user_id), now=now)
         unknown = tuple([tool_id for tool_id in context.tool_ids if tool_id not in self._by_id])
-        if not unknown:
+        if not unknown and self._synthesised.isdisjoint(context.tool_ids):
             return NOTHING_STORED
-        wanted = Wanted(user_id=context.user_id, ids=unknown, vouched=context.vouched)
+        wanted = Wanted(user_id=context.user_id, ids=unknown, vouched=context.vouched, standings=True)
         return await self._book.rows(wanted, now=now)
 
     async def _built(self, context: CallContext, stored: StoredRows) -> Toolset:
         members: list[Member] = []
         broken: list[ToolRow] = []
-        for row in self._chosen(context, stored):
+        telling: dict[type[Tool], bool] = {}
+        for chosen in self._chosen(context, stored):
+            row = self._policy.applied(chosen, stored.standings)
+            if row is None or await self._is_away(row, telling):
+                continue
             member = await self.member(row)
             if member is None:
                 broken.append(row)
             elif member.tool is not None and (member.tool.headless_allowed or not context.headless):
                 members.append(member)
-        return Toolset(tuple(members), tuple(broken))
+        return Toolset(tuple(members), tuple(broken), telling)
+
+    async def _is_away(self, row: ToolRow, telling: dict[type[Tool], bool]) -> bool:
+        """Tell whether a row's tool says that it cannot work now, and note what it says."""
+        try:
+            tool = self._manager.load_tool(row.name)
+        except NotFound:
+            return False
+        if not can_tell(tool):
+            return False
+        telling[tool] = await self._availability.why_not(tool) is not None
+        return telling[tool]
+
+    async def _has_changed(self, toolset: Toolset) -> bool:
+        """Tell whether a tool that was broken is to be asked again, or another can, or cannot, work by now."""
+        if any(self._asked_again(row) for row in toolset.broken):
+            return True
+        for tool, was_away in toolset.telling.items():
+            if (await self._availability.why_not(tool) is not None) is not was_away:
+                return True
+        return False
 
     def _with_clients(self, choice: _Choice, toolset: Toolset, context: CallContext) -> Toolset:
         """Add the client's tools; the calls of a turn bring the same ones again and again."""
@@ -145,17 +176,19 @@ class Toolsets:
     async def current(self, row: ToolRow, context: CallContext) -> ToolRow | None:
         """Return a row of a turn as of this engine's last append; None: the turn has it no more."""
         if row.id not in self._by_id:
-            return await self.row(row.id, context.user_id, vouched=context.vouched, now=False)
-        if self.may_be_off(row, context):
-            stored = await self._book.rows(Wanted(user_id=context.user_id))
-            return None if row.name in stored.optouts else row
-        return row
+            return await self._current_stored(row, context)
+        return await self._as_said(self._by_id[row.id], context.user_id, now=False)
 
-    def may_be_off(self, row: ToolRow, context: CallContext) -> bool:
-        """Tell whether a turn has a row unless its user has switched that off: default tools that nobody listed."""
-        if context.tool_ids is not None or context.agent_id is not None:
-            return False
-        return self._book.keeps and row.id in self._default_ids
+    async def _current_stored(self, row: ToolRow, context: CallContext) -> ToolRow | None:
+        if context.tool_ids is not None:
+            return await self.row(row.id, context.user_id, vouched=context.vouched, now=False)
+        # What a turn has of its own accord is only what its user has accepted.
+        stored = await self._book.rows(Wanted(user_id=context.user_id))
+        return next((kept for kept in stored.rows if kept.id == row.id and kept.active), None)
+
+    def may_change(self, row: ToolRow) -> bool:
+        """Tell whether a row may be another, or away, while the engine is open: stored ones, and built-ins."""
+        return row.id not in self._by_id or (row.synthesised and self._book.keeps)
 
     def is_given(self, tool_id: str) -> bool:
         """Return whether there is a row of this id that is not stored in the journal, whoever owns it."""
@@ -166,18 +199,25 @@ class Toolsets:
 
         :param vouched: an agent's list answers for it
         """
-        given = self._by_id.get(tool_id) or selectable_row(self._manager, tool_id)
-        if given is not None:
-            return given
-        found = await self._book.row(tool_id, user_id, vouched=vouched, now=now)
-        return found if found is not None and found.active else None
+        row = self._by_id.get(tool_id) or selectable_row(self._manager, tool_id)
+        if row is None:
+            row = await self._book.row(tool_id, user_id, vouched=vouched, now=now)
+            if row is None or not row.active:
+                return None
+        return await self._as_said(row, user_id, now=now)
+
+    async def _as_said(self, row: ToolRow, user_id: str | None, *, now: bool) -> ToolRow | None:
+        """Return a row as the deployment and the user let turns have it; None: they do not."""
+        if row.synthesised and self._book.keeps:
+            return self._policy.applied(row, await self._book.standings(user_id, now=now))
+        return self._policy.applied(row)
 
     async def fresh(self, row: ToolRow) -> Member | None:
         """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken.
 
         Where they are others than were known, the turns that follow are prepared from these.
         """
-        member, key = await self._read(row), (row.id, row.version)
+        member, key = await self._read(_plain(row)), (row.id, row.version)
         known = self._members.get(key)
         if (
             member is not None
@@ -186,7 +226,7 @@ class Toolsets:
         ):
             self._members[key] = _Asked(member, monotonic())
             self._known = {choice: toolset for choice, toolset in self._known.items() if toolset.member(row.id) is None}
-        return member
+        return None if member is None else _asking(member, row)
 
     def _chosen(self, context: CallContext, stored: StoredRows) -> Iterable[ToolRow]:
         if context.tool_ids is not None:
@@ -195,7 +235,7 @@ class Toolsets:
         own += [row for row in stored.rows if row.active and row.id not in self._by_id]
         if context.agent_id is not None:
             return own
-        return [*own, *(row for row in self._defaults if row.name not in stored.optouts)]
+        return [*own, *self._defaults]
 
     def _listed(self, ids: Sequence[str], stored: dict[str, ToolRow]) -> Iterator[ToolRow]:
         for tool_id in dict.fromkeys(ids):
@@ -208,11 +248,11 @@ class Toolsets:
         key = (row.id, row.version)
         known = self._members.get(key)
         if known is None or known.stale:
-            known = _Asked(await self._read(row), monotonic())
+            known = _Asked(await self._read(_plain(row)), monotonic())
             while len(self._members) >= _MEMBERS:
                 del self._members[next(iter(self._members))]
             self._members[key] = known
-        return known.member
+        return None if known.member is None else _asking(known.member, row)
 
     def _asked_again(self, row: ToolRow) -> bool:
         known = self._members.get((row.id, row.version))
@@ -249,6 +289,14 @@ class Toolsets:
             return metadata
         with anyio.fail_after(_METADATA_TIME):
             return await metadata
+
+
+def _plain(row: ToolRow) -> ToolRow:
+    return replace(row, asks=False) if row.asks else row
+
+
+def _asking(member: Member, row: ToolRow) -> Member:
+    return Member.of(row, member.tool, asking_first(member.actions)) if row.asks else member
 
 
 def _client_members(context: CallContext) -> list[Member]:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from engine.availability import Availability
 from engine.config_check import missing_keys
 from engine.contract import Scope, Tool
 from engine.defaults import internal_row
 from engine.discovery import Problem, ToolManager
 from engine.loading import LoadFailure, actions_metadata
+from engine.net.policy import NetPolicy
 from engine.rows import ToolRow
+from engine.services import Services
+from engine.tool_policy import EVERYTHING, ToolPolicy
 
 __all__ = ("Catalogue", "CatalogueEntry", "read_catalogue")
 
@@ -23,6 +29,9 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One tool as the catalogue lists it.
 
     :ivar needs: keys of its configuration that a row must give
+    :ivar default_on: it is in every turn without an agent
+    :ivar standing: what the deployment says of it; None: nothing
+    :ivar unavailable: why it cannot work at present; None: it can, or was not asked
     """
 
     name: str
@@ -34,6 +43,8 @@ class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     internal: bool
     user_scoped: bool
     needs: tuple[str, ...]
+    standing: Literal["on", "off", "ask", "denied"] | None = None
+    unavailable: str | None = None
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,15 +58,30 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
 
 
-async def read_catalogue(folders: Sequence[Path]) -> Catalogue:
-    """Look at every tool there is: the built-in ones, the folders', the installed packages'."""
+async def read_catalogue(
+    folders: Sequence[Path], policy: ToolPolicy = EVERYTHING, *, asking: NetPolicy | None = None
+) -> Catalogue:
+    """Look at every tool there is: the built-in ones, the folders', the installed packages'.
+
+    :param policy: what the deployment says of them
+    :param asking: they are asked whether they can work, and where their requests may go; None: they are not asked
+    """
+    services = Services(asking)
+    try:
+        return await _read(folders, policy, None if asking is None else services.shared(Availability))
+    finally:
+        await services.aclose()
+
+
+async def _read(folders: Sequence[Path], policy: ToolPolicy, availability: Availability | None) -> Catalogue:
     manager = ToolManager(folders)
     classes = manager.load_tools() | {name: manager.load_tool(name) for name in _INTERNAL}
     entries: list[CatalogueEntry] = []
     problems: list[Problem] = []
     for name, tool in classes.items():
         try:
-            entries.append(await _entry(name, tool))
+            why = None if availability is None else await availability.why_not(tool)
+            entries.append(replace(await _entry(name, tool, policy), unavailable=why))
         except LoadFailure as error:
             problems.append(Problem(name, str(error)))
     return Catalogue(
@@ -73,18 +99,20 @@ def _row(entry: CatalogueEntry) -> ToolRow:
     return ToolRow(id=f"cli-{entry.name}", name=entry.name, synthesised=True)
 
 
-async def _entry(name: str, tool: type[Tool]) -> CatalogueEntry:
+async def _entry(name: str, tool: type[Tool], policy: ToolPolicy) -> CatalogueEntry:
     needs = _needs(name, tool)
+    standing = policy.standing.get(name) if policy.permits(name) else "denied"
     return CatalogueEntry(
         name=name,
         display_name=tool.display_name or name,
         description=tool.description,
         actions=await _actions(tool, bool(needs)),
         effect=tool.effect,
-        default_on=tool.default_on,
+        default_on=standing == "on" or (tool.default_on and standing not in ("off", "denied")),
         internal=tool.internal,
         user_scoped=tool.user_scoped,
         needs=needs,
+        standing=standing,
     )
 
 

@@ -52,11 +52,24 @@ async def _examine(choice: Choice) -> bool:
 async def _findings(choice: Choice) -> AsyncIterator[Finding]:
     from engine.cli.catalogue import read_catalogue
     from engine.cli.environment import check_environment
+    from engine.cli.outgoing import outgoing_policy
+    from engine.cli.permitted import tool_policy
+    from engine.defaults import require_usable
+    from engine.discovery import ToolManager
+    from events.errors import Refused
 
     for finding in check_environment():
         yield finding
-    catalogue = await read_catalogue(choice.tools)
+    policy = tool_policy()
+    catalogue = await read_catalogue(choice.tools, policy, asking=outgoing_policy())
     yield Finding("ok", "tools", f"{len(catalogue.entries)} found")
+    for entry in catalogue.entries:
+        if entry.unavailable is not None:
+            yield Finding("warning", "tools", f"{entry.name} is in no turn: {entry.unavailable}")
+    try:
+        require_usable(policy, ToolManager(choice.tools), catalogue.rows)
+    except Refused as error:
+        yield Finding("fault", "tool policy", str(error), "change the environment that says so")
     for problem in catalogue.problems:
         yield Finding("fault", "tools", f"{problem.source}: {problem.reason}", "mend it, or take it away")
     from engine.cli.health import check_database

@@ -11,6 +11,7 @@ import anyio
 from engine.cli.database import opened
 from engine.cli.options import Choice
 from engine.cli.outgoing import outgoing_policy
+from engine.cli.permitted import tool_policy
 from engine.configured_rows import Rows
 from engine.credentials import Vault
 from engine.discovery import ToolManager
@@ -23,7 +24,7 @@ __all__ = ("kept_rows", "tools_alone")
 def tools_alone(choice: Choice, store: Any = None, tasks: Any = None) -> RowTools:
     """Return what asks tools, with nothing open."""
     services = Services(outgoing_policy(), vault=Vault(), store=store, tasks=tasks)
-    return RowTools(ToolManager(choice.tools), services)
+    return RowTools(ToolManager(choice.tools), services, tool_policy())
 
 
 @asynccontextmanager

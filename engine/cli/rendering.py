@@ -124,15 +124,23 @@ def catalogue_table(entries: Iterable[CatalogueEntry]) -> Table:
     table.add_column("about")
     for entry in entries:
         marks = [word for word, holds in (("internal", entry.internal), ("a user", entry.user_scoped)) if holds]
+        away = "" if entry.unavailable is None else f"  Cannot work at present: {entry.unavailable}"
         table.add_row(
             Text(one_line(entry.name), style="bold"),
             entry.effect,
-            "yes" if entry.default_on else "",
+            _default(entry),
             Text(one_line(", ".join((*marks, *entry.needs)))),
             Text(one_line(", ".join(entry.actions))),
-            Text(one_line(entry.description), style="dim"),
+            Text(one_line(f"{entry.description}{away}"), style="dim"),
         )
     return table
+
+
+def _default(entry: CatalogueEntry) -> str:
+    if entry.standing in ("off", "denied"):
+        return entry.standing
+    words = [word for word, holds in (("yes", entry.default_on), ("asks", entry.standing == "ask")) if holds]
+    return ", ".join(words)
 
 
 def finding_lines(finding: Finding) -> Iterable[Text]:

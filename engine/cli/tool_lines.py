@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,13 +10,23 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from engine.built_ins import BuiltIn
 from engine.cli.plain import json_text, one_line
 from engine.cli.rendering import table_of
 from engine.row_definition import KeptRow, RowVersion
 from engine.rows import ToolRow
 from engine.sharing import Share
 
-__all__ = ("default_record", "row_line", "row_lines", "row_record", "rows_table", "share_record", "version_lines")
+__all__ = (
+    "built_in_line",
+    "built_in_record",
+    "row_line",
+    "row_lines",
+    "row_record",
+    "rows_table",
+    "share_record",
+    "version_lines",
+)
 
 _SHOWN = 30
 _IN_WORDS = ("name", "active", "require_approval")
@@ -47,9 +57,19 @@ def row_record(kept: KeptRow, *, whole: bool = False) -> dict[str, Any]:
     return record
 
 
-def default_record(row: ToolRow, active: bool) -> dict[str, Any]:
-    """Return a default tool as JSON content."""
-    return {"id": row.id, "name": row.name, "active": active, "role": "default"}
+def built_in_record(built_in: BuiltIn) -> dict[str, Any]:
+    """Return a built-in tool as JSON content."""
+    said = msgspec.to_builtins(built_in)
+    role = "default" if said.pop("default") else "built-in"
+    return {**said, "active": built_in.standing != "off", "role": role}
+
+
+def built_in_line(built_in: BuiltIn) -> Text:
+    """Return how a built-in tool stands as one line."""
+    how = {"on": "on", "off": "off", "ask": "on, and asks first"}[built_in.standing]
+    said = "; the deployment says so" if built_in.set_by == "deployment" else ""
+    away = "" if built_in.unavailable is None else f"; it cannot work at present: {one_line(built_in.unavailable)}"
+    return Text.assemble((one_line(built_in.name), "bold"), f" is {how}{said}{away}")
 
 
 def share_record(share: Share) -> dict[str, Any]:
@@ -57,8 +77,8 @@ def share_record(share: Share) -> dict[str, Any]:
     return {"kind": share.grantee.kind, "name": share.grantee.name, "role": share.role}
 
 
-def rows_table(rows: Iterable[KeptRow], defaults: Mapping[str, bool]) -> Table:
-    """Return rows, then default tools (True: on), as a table."""
+def rows_table(rows: Iterable[KeptRow], built_ins: Iterable[BuiltIn]) -> Table:
+    """Return rows, then built-in tools, as a table."""
     table = table_of("row", "tool", "label", "", "yours", "secrets", "changed")
     for kept in rows:
         row = kept.row
@@ -71,10 +91,18 @@ def rows_table(rows: Iterable[KeptRow], defaults: Mapping[str, bool]) -> Table:
             "stored" if kept.has_secrets else "",
             Text(_moment(kept.updated_at), style="dim"),
         )
-    for name, on in defaults.items():
-        off = "" if on else Text("off", style="yellow")
-        table.add_row(Text("default", style="dim"), Text(one_line(name), style="bold"), "", off, "", "", "")
+    for each in built_ins:
+        kind, away = "default" if each.default else "built-in", one_line(each.unavailable or "")
+        table.add_row(
+            Text(kind, style="dim"), Text(one_line(each.name), style="bold"), Text(away), _standing(each), "", "", ""
+        )
     return table
+
+
+def _standing(built_in: BuiltIn) -> Text:
+    if built_in.standing == "on" and built_in.set_by is None:
+        return Text("cannot work" if built_in.unavailable else "", style="yellow")
+    return Text(f"{built_in.standing}, by {built_in.set_by}", style="yellow")
 
 
 def row_line(row: ToolRow, verb: str) -> Text:

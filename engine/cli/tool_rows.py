@@ -1,9 +1,9 @@
-"""``calljournal tools list``, ``show``, ``remove``, ``off`` and ``on``: the rows that a user has."""
+"""``calljournal tools list``, ``show``, ``remove``, ``off``, ``ask`` and ``on``: the rows that a user has."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import click
@@ -12,7 +12,7 @@ import msgspec
 from engine.cli.failure import DONE
 from engine.cli.options import Choice, taking
 
-__all__ = ("BY", "list_rows", "print_row", "remove", "show", "switch_off", "switch_on")
+__all__ = ("BY", "ask_first", "list_rows", "print_row", "remove", "show", "switch_off", "switch_on")
 
 BY = click.option("--by", metavar="NAME", help="Who changes it; else the name you are logged in with.")
 
@@ -20,7 +20,10 @@ BY = click.option("--by", metavar="NAME", help="Who changes it; else the name yo
 @click.command("list")
 @taking("database", "user", "tools", "as_json")
 def list_rows(choice: Choice) -> int:
-    """Print a user's tools: its own rows, those shared to it, and the default tools."""
+    """Print a user's tools: its own rows, those shared to it, and the built-in ones.
+
+    Of those: the default tools, and others of which the user, or the deployment, has said something.
+    """
     anyio.run(_list, choice)
     return DONE
 
@@ -28,20 +31,20 @@ def list_rows(choice: Choice) -> int:
 async def _list(choice: Choice) -> None:
     from engine.cli.kept_rows import kept_rows
     from engine.cli.output import Output
-    from engine.cli.tool_lines import default_record, row_record, rows_table
+    from engine.cli.tool_lines import built_in_record, row_record, rows_table
 
     output = Output(choice)
     async with kept_rows(choice) as rows:
         found = await rows.list(user_id=choice.user)
-        off = await rows.switched_off(user_id=choice.user)
-    defaults = rows.tools.defaults()
+        built_ins = await rows.built_ins.list(user_id=choice.user)
+    named = [each for each in built_ins if each.default or each.set_by is not None]
     if output.as_json:
         for kept in found:
             output.record(row_record(kept))
-        for name, row in defaults.items():
-            output.record(default_record(row, name not in off))
+        for each in named:
+            output.record(built_in_record(each))
     else:
-        output.console.print(rows_table(found, {name: name not in off for name in defaults}))
+        output.console.print(rows_table(found, named))
     output.flush()
 
 
@@ -125,8 +128,17 @@ async def _remove(choice: Choice, row_id: str, version: int | None, by: str | No
 @click.argument("name", metavar="TOOL")
 @taking("database", "user", "tools", "as_json")
 def switch_off(choice: Choice, name: str) -> int:
-    """Take a default tool out of a user's turns; agents that list it keep it."""
-    anyio.run(partial(_switch, choice, name, False))
+    """Take a built-in tool out of a user's turns, its agents' too."""
+    anyio.run(partial(_switch, choice, name, "off"))
+    return DONE
+
+
+@click.command("ask")
+@click.argument("name", metavar="TOOL")
+@taking("database", "user", "tools", "as_json")
+def ask_first(choice: Choice, name: str) -> int:
+    """Have a person approve each call of a built-in tool in a user's turns, its agents' too."""
+    anyio.run(partial(_switch, choice, name, "ask"))
     return DONE
 
 
@@ -134,24 +146,23 @@ def switch_off(choice: Choice, name: str) -> int:
 @click.argument("name", metavar="TOOL")
 @taking("database", "user", "tools", "as_json")
 def switch_on(choice: Choice, name: str) -> int:
-    """Give a default tool back to a user's turns."""
-    anyio.run(partial(_switch, choice, name, True))
+    """Take back what was said of a built-in tool with off or ask."""
+    anyio.run(partial(_switch, choice, name, "on"))
     return DONE
 
 
-async def _switch(choice: Choice, name: str, on: bool) -> None:
+async def _switch(choice: Choice, name: str, standing: Literal["on", "off", "ask"]) -> None:
     from engine.cli.kept_rows import kept_rows
     from engine.cli.output import Output
-    from engine.cli.plain import one_line
-    from engine.cli.tool_lines import default_record
+    from engine.cli.tool_lines import built_in_line, built_in_record
 
     output = Output(choice)
     async with kept_rows(choice) as rows:
-        await (rows.switch_on if on else rows.switch_off)(name, user_id=choice.user)
+        built_in = await rows.built_ins.set(name, standing, user_id=choice.user)
     if output.as_json:
-        output.record(default_record(rows.tools.defaults()[name], on))
+        output.record(built_in_record(built_in))
     else:
-        output.console.print(f"{one_line(name)} is {'on' if on else 'off'}")
+        output.console.print(built_in_line(built_in), soft_wrap=True)
     output.flush()
 
 

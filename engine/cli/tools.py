@@ -13,7 +13,7 @@ from engine.cli.authorizing import authorize
 from engine.cli.failure import DONE, NO
 from engine.cli.options import Choice, shared_options, taking
 from engine.cli.tool_changes import add, edit
-from engine.cli.tool_rows import list_rows, remove, show, switch_off, switch_on
+from engine.cli.tool_rows import ask_first, list_rows, remove, show, switch_off, switch_on
 from engine.cli.tool_sharing import share, unshare
 from engine.cli.tool_trying import refresh, test
 
@@ -47,11 +47,13 @@ def catalogue(choice: Choice) -> int:
 
 async def _print_catalogue(choice: Choice) -> bool:
     from engine.cli.catalogue import read_catalogue
+    from engine.cli.outgoing import outgoing_policy
     from engine.cli.output import Output, note
+    from engine.cli.permitted import tool_policy
     from engine.cli.rendering import catalogue_table
 
     output = Output(choice)
-    found = await read_catalogue(choice.tools)
+    found = await read_catalogue(choice.tools, tool_policy(), asking=outgoing_policy())
     if output.as_json:
         for entry in found.entries:
             output.record(msgspec.to_builtins(entry))
@@ -63,5 +65,7 @@ async def _print_catalogue(choice: Choice) -> bool:
     return bool(found.problems)
 
 
-for _command in (list_rows, show, add, edit, remove, test, refresh, authorize, share, unshare, switch_off, switch_on):
+for _command in (list_rows, show, add, edit, remove, test, refresh, authorize, share, unshare):
+    tools.add_command(_command)
+for _command in (switch_off, switch_on, ask_first):
     tools.add_command(_command)

@@ -11,6 +11,7 @@ from engine.cli.database import require_journal
 from engine.cli.options import Choice
 from engine.cli.outgoing import outgoing_policy
 from engine.cli.output import Output, note
+from engine.cli.permitted import tool_policy
 from engine.cli.plain import one_line
 from engine.cli.rendering import event_line
 from engine.context import CallContext
@@ -32,10 +33,11 @@ async def working(choice: Choice, *, make: bool = False) -> AsyncIterator[Engine
     """
     if not make:
         require_journal(choice.url)
-    catalogue = await read_catalogue(choice.tools)
+    policy = tool_policy()
+    catalogue = await read_catalogue(choice.tools, policy)
     for problem in catalogue.problems:
         note(f"{problem.source} is left out: {problem.reason}")
-    settings = Settings(tools_path=choice.tools, reconcile_interval=None, net=outgoing_policy())
+    settings = Settings(tools_path=choice.tools, reconcile_interval=None, net=outgoing_policy(), tool_policy=policy)
     async with Engine.open(choice.url, rows=catalogue.rows, settings=settings) as engine:
         yield engine
 

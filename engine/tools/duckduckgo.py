@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
 from engine.action_entry import action_definition, text_definition, whole_number_definition
 from engine.contract import Tool, ToolContext
+from engine.services import Services
 from events.errors import Refused
 
 __all__ = ("DuckDuckGo",)
@@ -50,6 +52,11 @@ class DuckDuckGo(Tool):
         "DuckDuckGo cannot be reached or read: ...",
         "DuckDuckGo has failed 5 times in a row; it is asked again in N s.",
     )
+
+    @classmethod
+    def unavailable(cls, _services: Services) -> str | None:
+        """Return that the library is missing; None: it is there."""
+        return _MISSING if find_spec("ddgs") is None else None
 
     async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Search; that there is nothing is no error."""

@@ -120,7 +120,7 @@ NONSENSE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("share", "w1", "--to", "u"), ("already",)),
     (("share", "w1", "--team", "ops"), ("no team 'ops'",)),
     (("unshare", "w1", "--everyone"), ("not shared",)),
-    (("off", "weather"), ("no default tool 'weather'", "read_webpage")),
+    (("off", "weather"), ("no built-in tool 'weather'", "read_webpage")),
 )
 
 
@@ -200,7 +200,11 @@ def test_defaults_are_switched_off_and_on(commands: Commands) -> None:
 
     assert state() == [True]
     (off,) = commands.done("tools", "off", "read_webpage").lines
-    assert off == {"id": default_id("read_webpage"), "name": "read_webpage", "active": False, "role": "default"}
+    known = {"id": default_id("read_webpage"), "name": "read_webpage", "role": "default", "unavailable": None}
+    assert off == known | {"active": False, "standing": "off", "set_by": "user"}
     assert state() == [False]
-    assert commands.done("--no-json", "tools", "on", "read_webpage").out == "read_webpage is on\n"
+    assert commands.done("--no-json", "tools", "ask", "read_webpage").out == "read_webpage is on, and asks first\n"
     assert state() == [True]
+    assert "ask, by user" in commands.done("--no-json", "tools", "list").out
+    assert commands.done("--no-json", "tools", "on", "read_webpage").out == "read_webpage is on\n"
+    assert "by user" not in commands.done("--no-json", "tools", "list").out

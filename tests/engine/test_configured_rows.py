@@ -237,7 +237,7 @@ async def test_ids_and_tools_that_cannot_be_stored(sqlite_url: str) -> None:
         assert await engine.rows.list(user_id="u") == []
 
 
-async def test_a_default_tool_is_switched_off_and_on_and_nothing_else(journal_url: str) -> None:
+async def test_of_a_built_in_tool_a_user_says_how_it_stands_and_nothing_else(journal_url: str) -> None:
     async with storing(journal_url) as engine:
         rows, identity = engine.rows, default_id("clock")
         for work in (
@@ -246,18 +246,21 @@ async def test_a_default_tool_is_switched_off_and_on_and_nothing_else(journal_ur
             rows.share(identity, BOB, user_id="u"),
             rows.unshare(identity, BOB, user_id="u"),
         ):
-            await refused(work, "'clock' is a default tool", "switched off and on")
+            await refused(work, "'clock' is a default tool", "switched off, on, or to asking")
         await refused(rows.edit(default_id("weather"), user_id="u", label="x"), "built-in")
         await refused(rows.edit("internal", user_id="u", label="x"), "built-in")
-        for _ in range(2):
-            await rows.switch_off("clock", user_id="u")
-        assert await rows.switched_off(user_id="u") == {"clock"}
-        assert await rows.switched_off(user_id=None) == frozenset()
-        for _ in range(2):
-            await rows.switch_on("clock", user_id="u")
-        assert await rows.switched_off(user_id="u") == frozenset()
-        await refused(rows.switch_off("weather", user_id="u"), "no default tool 'weather'", "clock")
-        await refused(rows.switch_on("weather", user_id="u"), "no default tool")
+        for standing in ("off", "off", "ask", "off", "on", "on", "ask"):
+            said = await rows.built_ins.set("clock", standing, user_id="u")  # type: ignore[arg-type]
+            assert (said.standing, said.set_by) == (standing, None if standing == "on" else "user")
+            stands = {
+                user_id: [each for each in await rows.built_ins.list(user_id=user_id) if each.set_by is not None]
+                for user_id in ("u", None)
+            }
+            assert stands == {"u": [] if standing == "on" else [said], None: []}
+        await rows.built_ins.set("weather", "off", user_id="u")
+        for name in ("notes", "mcp_tool", "think", "nothing"):
+            await refused(rows.built_ins.set(name, "off", user_id="u"), f"no built-in tool {name!r}", "clock")
+        await refused(rows.built_ins.set("clock", "maybe", user_id="u"), "'maybe'")  # type: ignore[arg-type]
 
 
 async def test_no_change_is_lost(journal_url: str) -> None:

@@ -72,6 +72,12 @@ async def test_a_row_s_life_is_seen_by_the_other_worker(journal_url: str) -> Non
             assert isinstance(await turns.run(there), Executed)
             assert ended(await turns.run(there, "v"), "unknown_tool")
             await here.rows.share(identity, Grantee.user("v"), user_id="u")
+            assert ended(await turns.run(there, "v"), "unknown_tool"), "it waits until v accepts it"
+            await here.rows.offers.accept(identity, user_id="v")
+            assert isinstance(await turns.run(there, "v"), Executed)
+            await here.rows.offers.withdraw(identity, user_id="v")
+            assert ended(await turns.run(there, "v"), "unknown_tool")
+            await here.rows.offers.accept(identity, user_id="v")
             assert isinstance(await turns.run(there, "v"), Executed)
             await here.rows.unshare(identity, Grantee.user("v"), user_id="u")
             assert ended(await turns.run(there, "v"), "unknown_tool")
@@ -85,7 +91,9 @@ async def test_the_next_preparation_sees_it_too(journal_url: str) -> None:
         here, there = turns.engines
         steps: list[tuple[Change, list[str], list[str]]] = [
             (lambda e: e.rows.add(row(), user_id="u"), ["forecast", "warn"], []),
-            (lambda e: e.rows.share("w1", Grantee.everyone(), user_id="u"), ["forecast", "warn"], ["forecast", "warn"]),
+            (lambda e: e.rows.share("w1", Grantee.everyone(), user_id="u"), ["forecast", "warn"], []),
+            (lambda e: e.rows.offers.accept("w1", user_id="x"), ["forecast", "warn"], []),
+            (lambda e: e.rows.offers.accept("w1", user_id="v"), ["forecast", "warn"], ["forecast", "warn"]),
             (lambda e: e.rows.edit("w1", user_id="u", config={"offers": ["snow"]}), ["snow"], ["snow"]),
             (lambda e: e.rows.edit("w1", user_id="u", active=False), [], []),
             (lambda e: e.rows.edit("w1", user_id="u", active=True), ["snow"], ["snow"]),
@@ -184,19 +192,24 @@ async def test_a_row_changed_between_proposal_and_run(journal_url: str) -> None:
             found = "paused" if isinstance(event, Paused) else event.kind if isinstance(event, Failed) else "executed"
             assert found == end, (name, event)
             await here.rows.remove(identity, user_id="u")
-        for gone in ("remove", "unshare"):
+        await proved(there)
+
+
+async def test_a_row_taken_away_between_proposal_and_run(journal_url: str) -> None:
+    async with two_workers(journal_url) as turns:
+        here, there = turns.engines
+        taking: dict[str, Change] = {
+            "remove": lambda e: e.rows.remove("w-remove", user_id="x"),
+            "unshare": lambda e: e.rows.unshare("w-unshare", Grantee.user("u"), user_id="x"),
+            "withdraw": lambda e: e.rows.offers.withdraw("w-withdraw", user_id="u"),
+        }
+        for gone, take_away in taking.items():
             await here.rows.add(row(f"w-{gone}"), user_id="x")
             await here.rows.share(f"w-{gone}", Grantee.user("u"), user_id="x")
+            await here.rows.offers.accept(f"w-{gone}", user_id="u")
             # As a turn begins: else the name might still mean the row before, which is gone.
             assert "forecast" in await names_of(there)
             assert isinstance(await turns.run(there), Executed)
-
-            async def take_away(engine: Engine, gone: str = gone) -> None:
-                if gone == "remove":
-                    await engine.rows.remove(f"w-{gone}", user_id="x")
-                else:
-                    await engine.rows.unshare(f"w-{gone}", Grantee.user("u"), user_id="x")
-
             async with changing_at_the_proposal(here, there, take_away):
                 event = await turns.run(there)
             assert ended(event, "unknown_tool"), gone
@@ -280,20 +293,23 @@ async def test_default_tools_are_switched_off_for_one_user_of_every_worker(journ
         listed = CallContext(user_id="u", message_id="m", agent_id="a", tool_ids=(default_id("clock"),))
         tell = ("tell", dict[str, Any]())
         prepared = await there.prepare_tools_for_llm(plain)
-        await here.rows.switch_off("clock", user_id="u")
+        await here.rows.built_ins.set("clock", "off", user_id="u")
         assert ended(await outcome_of(there, turns.next(*tell), plain, prepared), "unknown_tool")
         assert ended(await outcome_of(there, turns.next(*tell), plain), "unknown_tool")
         assert "tell" not in (await there.prepare_tools_for_llm(plain)).names
         assert "tell" in (await there.prepare_tools_for_llm(CallContext(user_id="v"))).names
-        assert isinstance(await outcome_of(there, turns.next(*tell), listed), Executed)
-        await here.rows.switch_on("clock", user_id="u")
-        assert isinstance(await outcome_of(there, turns.next(*tell), plain), Executed)
+        assert ended(await outcome_of(there, turns.next(*tell), listed), "unknown_tool")
+        await here.rows.built_ins.set("clock", "on", user_id="u")
+        for context in (plain, listed):
+            assert isinstance(await outcome_of(there, turns.next(*tell), context), Executed)
 
         async def change(engine: Engine) -> None:
-            await engine.rows.switch_off("clock", user_id="u")
+            await engine.rows.built_ins.set("clock", "off", user_id="u")
 
-        async with changing_at_the_proposal(here, there, change):
-            assert ended(await outcome_of(there, turns.next(*tell), plain), "unknown_tool")
+        for context in (plain, listed):
+            async with changing_at_the_proposal(here, there, change):
+                assert ended(await outcome_of(there, turns.next(*tell), context), "unknown_tool")
+            await here.rows.built_ins.set("clock", "on", user_id="u")
         await proved(there)
 
 
@@ -323,6 +339,10 @@ async def test_whose_rows_a_turn_reaches(journal_url: str) -> None:
             assert ended(event, end) if end else isinstance(event, Executed)
         await here.rows.share("theirs", Grantee.user("u"), user_id="v")
         assert await names_of(there, tool_ids=("theirs",)) == ["snow"]
+        assert await names_of(there) == ["forecast", "warn"], "shared, and not accepted"
+        context = CallContext(user_id="u", message_id="m", tool_ids=("theirs",))
+        assert isinstance(await outcome_of(there, turns.next("snow"), context), Executed)
+        await here.rows.offers.accept("theirs", user_id="u")
         assert await names_of(there) == ["forecast", "warn", "snow"]
 
 
