@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from engine.refusals import not_an_object, quoted
 from engine.repair import repaired
 from engine.strict_schema import sparse_arguments
 
-__all__ = ("ParsedCall", "ToolActionParser", "as_meant")
+__all__ = ("ParsedCall", "ToolActionParser", "as_meant", "log_warnings")
 
 _log = logging.getLogger("calljournal.parsing")
 _decode = msgspec.json.Decoder().decode
@@ -32,7 +32,7 @@ class ParsedCall(msgspec.Struct, frozen=True, gc=False):
         ``problem``)
     :ivar problem: why the call must not run although its name may resolve; text for the model
     :ivar raw: the arguments as sent, where ``arguments`` does not tell
-    :ivar warnings: why the call may be invented; they have been logged
+    :ivar warnings: why the call may be invented; they have been logged, unless the parser is quiet
     :ivar note: what was mended in the arguments, if anything was; ``raw`` has them as they were
     """
 
@@ -54,10 +54,15 @@ class ParsedCall(msgspec.Struct, frozen=True, gc=False):
 class ToolActionParser:
     """Parses the calls of one provider family; a family nobody knows follows openai's rules. Holds no state."""
 
-    __slots__ = ("family",)
+    __slots__ = ("_quiet", "family")
 
-    def __init__(self, family: str = "openai") -> None:
+    def __init__(self, family: str = "openai", *, quiet: bool = False) -> None:
+        """Take the family.
+
+        :param quiet: warnings are left to the caller to log, see :func:`log_warnings`
+        """
         self.family: Family = family_of(family)
+        self._quiet = quiet
 
     def parse(self, call: ToolCall, names: Mapping[str, tuple[str, str]]) -> ParsedCall:
         """Resolve the name and decode the arguments; never raises, changes nothing it is given.
@@ -86,8 +91,8 @@ class ToolActionParser:
         warnings: tuple[str, ...] = ()
         if route is None:
             route, warnings = _split(name)
-            for warning in warnings:
-                _log.warning(warning)
+            if not self._quiet:
+                log_warnings(warnings)
         if route is None:
             return ParsedCall(None, None, name, None, raw=_as_text(sent), warnings=warnings)
         if cut_off:
@@ -112,6 +117,12 @@ class ToolActionParser:
         if not isinstance(read.value, dict):
             return Diagnosis(not_an_object(name, read.value), {} if self.family == "google" else read.value)
         return read
+
+
+def log_warnings(warnings: Sequence[str]) -> None:
+    """Log why a call may be invented."""
+    for warning in warnings:
+        _log.warning(warning)
 
 
 def as_meant(parsed: ParsedCall, action: Action, sent: Any) -> ParsedCall:

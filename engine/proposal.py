@@ -29,7 +29,7 @@ from events.types import FailureKind, Proposed
 __all__ = ("Origin", "Proposal", "Refusal", "Verdict", "needs_memory", "propose", "question_of", "storable")
 
 
-_PARSER: Final = ToolActionParser()
+_PARSER: Final = ToolActionParser(quiet=True)
 _NAME: Final = 500
 """Characters of a name that are kept: a model may invent any."""
 
@@ -59,6 +59,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False):
     :ivar action: what would run; None where the name led nowhere
     :ivar question: what the gate is asked; None where the call cannot run anyway
     :ivar hidden: how the call's secrets are kept; None: it has none
+    :ivar warnings: why the call may be invented; not logged yet, for it may be proposed again with newer rows
     """
 
     proposed: Proposed
@@ -67,6 +68,7 @@ class Proposal(msgspec.Struct, frozen=True, gc=False):
     member: Member | None = None
     question: GateQuestion | None = None
     hidden: Concealing | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def propose(
@@ -97,16 +99,16 @@ def propose(
     proposed = _event(call, context, parsed, arguments, action, member, origin)
     refusal = _refusal(parsed, arguments, action, partial(toolset.callable_names, prepared, remembered), checker)
     if action is None or member is None:
-        return Proposal(proposed, refusal, action, member)
+        return Proposal(proposed, refusal, action, member, warnings=parsed.warnings)
     hidden = secrets.of(member.row, action, context.user_id)
     if hidden is not None:
         proposed, refusal = _concealed(hidden, proposed, refusal)
     if refusal is not None:
-        return Proposal(proposed, refusal, action, member, hidden=hidden)
+        return Proposal(proposed, refusal, action, member, hidden=hidden, warnings=parsed.warnings)
     question = question_of(action, member, context)
     decision = None if question.unasked else check_pause(question)
     verdict = decision if isinstance(decision, Pause | Deny) else None
-    return Proposal(proposed, verdict, action, member, question, hidden)
+    return Proposal(proposed, verdict, action, member, question, hidden, parsed.warnings)
 
 
 def _concealed(hidden: Concealing, proposed: Proposed, refusal: Refusal | None) -> tuple[Proposed, Refusal | None]:
