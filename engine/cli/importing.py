@@ -1,18 +1,53 @@
-"""The operations of an OpenAPI document or a curl command, for the row of an api_tool."""
+"""The operations of an OpenAPI document, a Postman collection or a curl command, for the row of an api_tool."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec
 
 import click
 import msgspec
 
 from engine.credentials import Credentials
 
-__all__ = ("Brought", "imported", "say_skipped", "say_withheld")
+__all__ = ("Brought", "ImportFiles", "imported", "importing", "say_skipped", "say_withheld")
 
 _SHOWN = 20
+P = ParamSpec("P")
+
+
+class ImportFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row is to be made of.
+
+    :ivar openapi: an OpenAPI or Swagger document, or a Postman collection
+    :ivar curl: a curl command
+    :ivar environment: the export of a Postman environment
+    """
+
+    openapi: str | None = None
+    curl: str | None = None
+    environment: str | None = None
+    base_url: str | None = None
+
+    def __bool__(self) -> bool:
+        return self != ImportFiles()
+
+
+def importing(function: Callable[P, Any]) -> Callable[P, Any]:
+    """Give a command the options that say what a row is to be made of."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_OPTIONS = (
+    click.option(
+        "--openapi", metavar="FILE", help="Of api_tool: an OpenAPI or Swagger document, or a Postman collection."
+    ),
+    click.option("--environment", metavar="FILE", help="The export of a Postman environment, for its collection."),
+    click.option("--curl", metavar="FILE", help="Of api_tool: the request of a curl command; - reads standard input."),
+    click.option("--base-url", metavar="URL", help="Where the document's paths are, if it does not say."),
+)
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,19 +66,23 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
     withheld: tuple[Any, ...] = ()
 
 
-def imported(openapi: str | None, curl: str | None, base_url: str | None) -> Brought:
+def imported(files: ImportFiles) -> Brought:
     """Read what a row is to be made of.
 
     :raises Refused: if a file cannot be read, or holds nothing that can be called
     """
     from engine.cli.config_file import read_file
 
+    openapi, curl, environment = files.openapi, files.curl, files.environment
     if openapi and curl:
         raise click.UsageError("give --openapi or --curl, not both")
+    if environment and not openapi:
+        raise click.UsageError("--environment goes with --openapi")
     if openapi:
-        from engine.api.importing.openapi import import_openapi
+        from engine.api.importing.document import import_document
 
-        found = import_openapi(read_file(openapi), base_url=base_url)
+        values = None if environment is None else read_file(environment)
+        found = import_document(read_file(openapi), environment=values, base_url=files.base_url)
     elif curl:
         from engine.api.importing.curl import import_curl
 

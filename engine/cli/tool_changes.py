@@ -11,7 +11,7 @@ import click
 from engine.cli.action_settings import ActionChange, changing_actions
 from engine.cli.configuring import Given, Wanted, configuring
 from engine.cli.failure import DONE
-from engine.cli.importing import Brought
+from engine.cli.importing import Brought, ImportFiles, importing
 from engine.cli.options import Choice, taking
 from engine.cli.tool_rows import BY, print_row
 
@@ -23,9 +23,7 @@ _IMPORTS: Final = "api_tool"
 @click.command()
 @click.argument("name", metavar="TOOL")
 @configuring
-@click.option("--openapi", metavar="FILE", help="Of api_tool: the operations of an OpenAPI or Swagger document.")
-@click.option("--curl", metavar="FILE", help="Of api_tool: the request of a curl command; - reads standard input.")
-@click.option("--base-url", metavar="URL", help="Where the document's paths are, if it does not say.")
+@importing
 @click.option("--label", metavar="TEXT", help="What you call it.")
 @click.option("--inactive", is_flag=True, help="Keep it, but use it in no turn yet.")
 @click.option("--id", "row_id", metavar="ID", help="Its id; else one is made.")
@@ -35,9 +33,6 @@ def add(
     choice: Choice,
     /,
     name: str,
-    openapi: str | None,
-    curl: str | None,
-    base_url: str | None,
     label: str | None,
     inactive: bool,
     row_id: str | None,
@@ -53,9 +48,10 @@ def add(
     from engine.cli.kept_rows import tools_alone
     from engine.rows import ToolRow
 
-    if (openapi or curl or base_url) and name != _IMPORTS:
-        raise click.UsageError(f"--openapi, --curl and --base-url are for {_IMPORTS}")
-    found = imported(openapi, curl, base_url)
+    files = ImportFiles(**{name: given.pop(name) for name in ImportFiles.__struct_fields__})
+    if files and name != _IMPORTS:
+        raise click.UsageError(f"--openapi, --environment, --curl and --base-url are for {_IMPORTS}")
+    found = imported(files)
     said = Given(**given)
     row = ToolRow.new(name, label=found.title if label is None else label, active=not inactive)
     tools = tools_alone(choice)

@@ -11,7 +11,7 @@ from engine.api.importing.action_names import Call, action_names, what_it_does
 from engine.api.importing.argument_names import Argument, grouped, named
 from engine.api.importing.imported import Imported, Skipped, Unimportable, check_action, injection_json
 from engine.api.importing.keywords import shortened
-from engine.api.importing.reading import Source, read_source
+from engine.api.importing.reading import Source, read_content, source_of
 from engine.api.importing.request_bodies import ReadBody, read_body
 from engine.api.importing.request_parameters import merged_parameters, read_parameters
 from engine.api.importing.resolution import References
@@ -22,7 +22,7 @@ from engine.api.importing.swagger import as_request, servers_json
 from engine.api.operation import Injection
 from events.errors import Refused
 
-__all__ = ("METHODS", "import_openapi")
+__all__ = ("METHODS", "import_openapi", "import_openapi_content")
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _DESCRIPTION_LIMIT = 500
@@ -37,8 +37,13 @@ def import_openapi(document: bytes | str, *, base_url: str | None = None) -> Imp
     :raises Refused: if the document as a whole cannot be read: empty, over 30 MiB, neither JSON nor YAML (with the
         place), of an unknown version, without paths; or if ``base_url`` is no http URL
     """
+    return import_openapi_content(read_content(document), base_url=base_url)
+
+
+def import_openapi_content(content: Any, *, base_url: str | None = None) -> Imported:
+    """Return what :func:`import_openapi` does, of content that has been read."""
     servers = Servers(base_url)
-    return _Import(read_source(document), servers).run()
+    return _Import(source_of(content), servers).run()
 
 
 class _Found(msgspec.Struct, frozen=True):

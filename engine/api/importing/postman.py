@@ -80,7 +80,7 @@ class _Import:
         for each, name in zip(found, action_names(_calls(found)), strict=True):
             reading = PostmanRequest(each.request, each.url, self._credentials)
             try:
-                definition = reading.run()
+                definition = reading.definition()
                 check_action(definition, reading.security)
             except Refused as error:
                 self._skip(each.request, error)

@@ -158,7 +158,7 @@ class _Reading:
 
     def scripts_left_out(self) -> Iterator[Skipped]:
         if self._scripts:
-            yield Skipped("scripts", f"scripts are never run; the collection has {self._scripts}")
+            yield Skipped("every script", f"scripts are never run, and the collection has {self._scripts}")
 
     def _count_scripts(self, stated: dict[str, Any]) -> None:
         events = stated.get("event")

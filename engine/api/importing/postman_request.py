@@ -27,13 +27,14 @@ __all__ = ("PostmanRequest",)
 _IDEMPOTENCY = frozenset({"idempotency-key", "x-idempotency-key"})
 _DESCRIPTION = 500
 _BODILESS = ("GET", "HEAD")
+_MOST_SAID = 20
 _NOT_KEPT = "it is secret, so it is not kept: it has to be given with each call, or pinned"
 
 
 class PostmanRequest:
     """The import of one request.
 
-    :ivar security: where its credentials go, once it has run
+    :ivar security: where its credentials go, once it has been read
     :ivar skipped: what of it was left out
     """
 
@@ -49,7 +50,7 @@ class PostmanRequest:
         self.security: tuple[Injection, ...] = ()
         self.skipped: list[Skipped] = []
 
-    def run(self) -> dict[str, Any]:
+    def definition(self) -> dict[str, Any]:
         """Return the operation's definition.
 
         :raises Refused: if it cannot be carried out as it stands, with the reason
@@ -172,7 +173,7 @@ class PostmanRequest:
         if self._request.method in _BODILESS:
             self._left_out("body", f"{self._request.method} is sent without one")
             return {}
-        for path in body.dropped:
+        for path in body.dropped[:_MOST_SAID]:
             self._left_out(f"value of {path}", _NOT_KEPT)
         self._arguments += body.arguments
         return {} if body.content_type is None else {"body_content_type": body.content_type}

@@ -11,7 +11,7 @@ from engine.api.importing.yaml_document import read_yaml
 from engine.refusals import kind_of_json, quoted
 from events.errors import Refused
 
-__all__ = ("LARGEST", "Dialect", "Source", "read_content", "read_source", "source_of")
+__all__ = ("LARGEST", "Dialect", "Source", "read_content", "source_of")
 
 LARGEST = 30 * 1024 * 1024
 """Bytes of a document at most."""
@@ -31,15 +31,6 @@ class Source(msgspec.Struct, frozen=True):
 
     document: dict[str, Any]
     dialect: Dialect
-
-
-def read_source(document: bytes | str) -> Source:
-    """Read an OpenAPI or Swagger document in JSON or YAML.
-
-    :raises Refused: if it is too large, empty, neither JSON nor YAML (with the place), no object, of a version that
-        is not known, or without paths
-    """
-    return source_of(read_content(document))
 
 
 def read_content(document: bytes | str) -> Any:
