@@ -11,6 +11,7 @@ import ctypes
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -38,6 +39,8 @@ T = TypeVar("T")
 _PREFIX = "cj-pg-"
 
 _ROOM = 4 << 30
+
+_PORTS = range(12_000, 32_000)
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -110,7 +113,7 @@ class PostgresServer:
         self.port = cluster.port
         self._cluster = cluster
         self._portal = portal
-        self._process = cluster.start()
+        self._process = self._begun()
         self._admin: asyncpg.Connection | None = None
         self._count = 0
 
@@ -164,7 +167,11 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server again, at the same port."""
-        self._process = self._cluster.start()
+        self._process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        # In a thread that lasts: the kernel ends the server with the very thread that started it.
+        return self._portal.call(self._cluster.start)
 
     def close(self) -> None:
         """Stop the server without ceremony; its data is thrown away."""
@@ -304,6 +311,9 @@ def _die_with_parent() -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port below those that the system gives to whoever connects: a stopped server's port stays free."""
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
