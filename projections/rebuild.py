@@ -22,7 +22,7 @@ async def rebuild(
 
     :param progress: called after each page with (done, total), in positions
     :param processes: 1: only this one; 2: a second one folds while this one writes, where one can be had; None: that
-        where the log is long and there is a processor for it
+        where the log is long, on SQLite, and there is a processor for it
     :raises Conflict: if another rebuild finished first
     :raises SchemaMismatch: if the table has columns that this release does not know
     :raises LogUnavailable: if the database failed, or the table was in use for too long

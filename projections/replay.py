@@ -74,6 +74,9 @@ class Replay:
 
         A second process folds, where there may be one, while this one writes; what it leaves is folded here.
         """
+        if processes is None and self.store.dialect == "postgresql":
+            # The server takes the rows one by one: beside it, two processes are slower than one.
+            processes = 1
         if wants_second(self.log, self._head - self._filled, processes):
             with suppress(LostError):
                 async with second_process(self.log, self._head) as second:

@@ -21,6 +21,12 @@ __all__ = ("PAGE", "generated", "tool_names")
 
 PAGE: Final = ROOT / "docs/tools.md"
 MARK: Final = "<!-- From here on: made from the code by `make tools-page`. -->\n"
+_PAGES: Final = {
+    **dict.fromkeys(("notes", "todo_list"), "memory"),
+    **dict.fromkeys(("brave", "cryptoprice", "duckduckgo", "ntfy", "telegram"), "search_and_messages"),
+}
+"""The pages of tools that share one."""
+
 _WORDS: Final = {
     "string": "text",
     "integer": "whole number",
@@ -73,7 +79,10 @@ async def _section(name: str, tool: type[Tool]) -> str:
 
 
 def _more(name: str) -> str:
-    return f" More on [its page]({name}.md)." if (PAGE.parent / f"{name}.md").exists() else ""
+    page = _PAGES.get(name, name)
+    if not (PAGE.parent / f"{page}.md").exists():
+        return ""
+    return f" More on [{'its page' if page == name else 'the page of ' + page.replace('_', ' ')}]({page}.md)."
 
 
 def _facts(tool: type[Tool]) -> str:

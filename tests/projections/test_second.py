@@ -221,6 +221,21 @@ async def test_who_gets_a_second_process(tmp_path: Path, monkeypatch: pytest.Mon
         assert not wants_second(log, 10**6, 2)
 
 
+async def test_a_rebuild_on_postgres_stays_in_one_process_unless_told_otherwise(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+
+    def wants(_log: EventLog, _amount: int, processes: int | None) -> bool:
+        asked.append(processes)
+        return False
+
+    monkeypatch.setattr("projections.replay.wants_second", wants)
+    for processes in (None, 2):
+        assert (await rebuild(log, processes=processes)).ok
+    assert asked == [1 if log.store.dialect == "postgresql" else None, 2]
+
+
 class FakeHands:
     """Hands that say what they do: a part for each number, until they are lost."""
 
