@@ -127,6 +127,7 @@ async def test_behaviour_130_a_shared_row_runs_with_its_owner_s_secrets_and_that
     async with storing(journal_url) as engine:
         await engine.rows.add(row(config=SECRET), user_id="u")
         await engine.rows.share("w1", BOB, user_id="u")
+        await engine.rows.offers.accept("w1", user_id="b")
         for user_id in ("u", "b"):
             context = CallContext(user_id=user_id, message_id=f"m-{user_id}")
             done = await outcome_of(engine, call({"city": "Ulm"}, name="forecast"), context)
@@ -150,6 +151,7 @@ async def test_a_share_that_ends_before_an_approved_call_runs_takes_it_away(jour
         asking = [ActionSettings(name="forecast", require_approval=True)]
         await engine.rows.add(row(config=SECRET, actions=asking), user_id="u")
         await engine.rows.share("w1", BOB, user_id="u")
+        await engine.rows.offers.accept("w1", user_id="b")
         for turn, facts in turns.items():
             context = CallContext(user_id="b", message_id=turn, **facts)
             await paused(engine, call({"city": "Ulm"}, name="forecast"), context)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from engine import ActionSettings, CallContext, Engine, ToolRow
-from engine.sharing import Grantee
+from engine.sharing import Grantee, SharedRole
 from engine.tool_schema import wiki_revisions
 from engine.wiki.actions import wiki_actions
 from events import Executed, Failed, Paused
@@ -52,12 +52,18 @@ class Users:
         return str(outcome.result)
 
 
+async def lend(engine: Engine, row_id: str, user: str, role: SharedRole = "viewer") -> None:
+    """Share a row of u's to a user, who takes it."""
+    await engine.rows.share(row_id, Grantee.user(user), role, user_id="u")
+    await engine.rows.offers.accept(row_id, user_id=user)
+
+
 async def test_owner_and_editors_write_and_viewers_read(journal_url: str) -> None:
     async with storing(journal_url) as engine:
         rows, users = engine.rows, Users(engine)
         await rows.add(ToolRow(id="w1", name="wiki"), user_id="u")
-        await rows.share("w1", Grantee.user("b"), "editor", user_id="u")
-        await rows.share("w1", Grantee.user("c"), user_id="u")
+        await lend(engine, "w1", "b", "editor")
+        await lend(engine, "w1", "c")
         await rows.teams.join("ops", "u")
         await rows.teams.join("ops", "d")
         assert await users.done("u", "wiki_create", path="/p", content="one") == "Page created: /p\nVersion: 1"
@@ -112,7 +118,7 @@ async def test_rows_of_one_owner_share_a_wiki_by_its_name_and_no_one_elses(journ
         assert await users.done("b", "wiki_list") == "Directory: /\n(empty)"
         # Another row of the owner's opens the same wiki to others.
         await rows.add(ToolRow(id="three", name="wiki", config={"wiki": "team"}, active=False), user_id="u")
-        await rows.share("three", Grantee.user("c"), user_id="u")
+        await lend(engine, "three", "c")
         await rows.edit("three", user_id="u", active=True)
         assert "u's" in await users.done("c", "wiki_view", path="/p")
         await rows.edit("three", user_id="u", active=False)
