@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from engine.actions import Action
+from engine.bare_secrets import named_secrets
 from engine.rows import ActionSettings
 from engine.validation import Validators
 from events.errors import Refused
@@ -28,7 +29,7 @@ def check_action_names(tool: str, names: Iterable[str]) -> None:
 
 
 def check_actions(tool: str, actions: Iterable[Action], said: Sequence[ActionSettings]) -> None:
-    """Refuse settings of actions that are not there, or of properties that are not, or with values not valid there.
+    """Refuse settings of actions or properties that are not there, values not valid there, and secrets by their names.
 
     :param actions: as the tool has them, without any settings
     :raises Refused: if anything is wrong; the text says all of it
@@ -57,6 +58,7 @@ def _of_action(action: Action, said: ActionSettings) -> Iterator[str]:
     for key in said.presets:
         if key in said.pinned:
             yield f"{key!r} of {action.name!r} is either a preset or pinned, not both"
+    yield from named_secrets(action, said)
     given = {key: value for key, value in {**said.presets, **said.pinned}.items() if key in properties}
     if given:
         problem = Validators().problem(

@@ -11,6 +11,7 @@ from engine.contract import Tool
 from engine.journalled import journal_form
 from engine.parameters import GROUPS, ActionGroup, declared_parameters
 from engine.rows import ActionSettings, ToolRow
+from engine.secret_names import ends_as_secret
 from events.keys import canonical_bytes, digest_of
 from events.types import Effect
 
@@ -22,19 +23,6 @@ _KNOWN = frozenset(
 )
 _AS_IT_IS = ActionSettings(name="any")
 _NO_ARGUMENTS = (ActionGroup("query_params", ()),)
-_SECRET_ENDS: tuple[str, ...] = (
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "token",
-    "apikey",
-    "credential",
-    "credentials",
-    "privatekey",
-    "authorization",
-    "cookie",
-)
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -238,7 +226,4 @@ def _public(value: Any, secret: frozenset[str]) -> Any:
 
 
 def _is_secret(key: Any, secret: frozenset[str]) -> bool:
-    if not isinstance(key, str):
-        return False
-    plain = key.lower().replace("_", "").replace("-", "")
-    return key in secret or plain.endswith(_SECRET_ENDS)
+    return isinstance(key, str) and (key in secret or ends_as_secret(key))

@@ -70,7 +70,9 @@ class RowEdit(msgspec.Struct, frozen=True, kw_only=True):
             row = replace(row, actions=_list(self.actions))
             if held.role != "owner":
                 _require_no_waiver(held.row, row)
-            await tools.check_actions(row)
+            await tools.check_actions(row, compared=held.role == "owner")
+        elif row.credentials != held.row.credentials:
+            tools.check_values(row)
         return row
 
     @property
