@@ -19,12 +19,13 @@ __all__ = (
     "tool_acceptances",
     "tool_credential_delegations",
     "tool_optouts",
+    "tool_rates",
     "tool_row_versions",
     "tool_rows",
     "tool_shares",
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest revision of this package's migration chain that this release knows."""
 
 metadata = MetaData()
@@ -191,3 +192,14 @@ oauth_tokens = Table(
     Column("updated_at", Utc, nullable=False),
 )
 """A user's tokens and client registration for a server, sealed; one worker at a time refreshes them."""
+
+tool_rates = Table(
+    "tool_rates",
+    metadata,
+    Column("tenant", Key(), primary_key=True),
+    Column("tool_id", Key(), primary_key=True),
+    Column("action", Key(), primary_key=True),
+    Column("due_at", BigInteger, nullable=False),
+)
+"""When the bucket of an action's rate is full again (see ``engine.pacing.rate``): microseconds since 1970, by the clock
+of the database."""

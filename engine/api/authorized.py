@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
 
 from engine.api.client_credentials import ClientCredentials
 from engine.api.request import OutgoingRequest
-from engine.api.sending import sent
+from engine.api.sending import Turn, sent
 from engine.api.signing import Signed
 from engine.api.token_request import NoToken, Token
 from engine.api.tokens import Held, Tokens
 from engine.contract import Scope
 from engine.net.client import safe_client
 from engine.net.reply import Reply
+from engine.pacing.rate import TooSoon
 
 __all__ = ("Authorized",)
 
@@ -23,9 +26,14 @@ class Authorized:
     :ivar note: what is to be said beside the last reply; empty: nothing
     """
 
-    def __init__(self, scope: Scope, credentials: ClientCredentials | None) -> None:
+    def __init__(self, scope: Scope, credentials: ClientCredentials | None, turn: Turn | None = None) -> None:
+        """Fetch nothing yet.
+
+        :param turn: waited for before each request to the API; None: they are sent at once
+        """
         self._scope = scope
         self._credentials = credentials
+        self._turn = turn
         self._client = scope.services.shared(safe_client)
         self._used: list[Token] = []
         self.note = ""
@@ -47,10 +55,11 @@ class Authorized:
 
         :param seconds: for all of it together, tokens included
         :raises NoToken: if there is no token; the request was not sent
+        :raises TooSoon: if there is no turn for it
         :raises NetError: if no reply came
         """
         if self._credentials is None:
-            return await sent(self._client, request, parts, seconds)
+            return await sent(self._client, request, parts, seconds, self._turn)
         deadline = anyio.current_time() + seconds
         held = await self._held(self._credentials, deadline)
         reply = await self._tried(request, parts, held, deadline)
@@ -60,7 +69,8 @@ class Authorized:
             except NoToken as error:
                 self.note = f"The access token was not accepted, and there is no other. {error}"
                 return reply
-            reply = await self._tried(request, parts, held, deadline)
+            with suppress(TooSoon):
+                reply = await self._tried(request, parts, held, deadline)
         if reply.status == 401:
             self.note = "The access token was not accepted; the next call asks for another."
         return reply
@@ -72,7 +82,7 @@ class Authorized:
 
     async def _tried(self, request: OutgoingRequest, parts: Signed, held: Held, deadline: float) -> Reply:
         left = max(0.0, deadline - anyio.current_time())
-        reply = await sent(self._client, request, parts.bearing(held.token.value), left)
+        reply = await sent(self._client, request, parts.bearing(held.token.value), left, self._turn)
         if reply.status == 401 and self._credentials is not None:
             self._scope.services.shared(Tokens).drop(self._scope, self._credentials, held.token)
         return reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import ceil
 from typing import Any, Final
 
 import anyio.to_thread
@@ -16,11 +17,14 @@ from engine.api.operation import Operation
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
 from engine.api.row_config import SETTINGS
+from engine.api.sending import Turn
 from engine.api.signing import Signed, client_of, secrets_of, signed
 from engine.api.token_request import NoToken
 from engine.contract import Scope, ToolResult
 from engine.net.errors import DeadlineExceeded, NetError, Unreachable, UnsafeUserUrlError
 from engine.net.reply import Reply
+from engine.pacing.rate import TooSoon
+from engine.pacing.turns import turns
 from engine.refusals import quoted
 from events.errors import Refused
 
@@ -68,14 +72,17 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
     return Call(operation, request, signed(request, secrets), Masker(credentials), client)
 
 
-async def called(scope: Scope, call: Call, seconds: float) -> ToolResult:
+async def called(scope: Scope, action: str, call: Call, seconds: float) -> ToolResult:
     """Send a call and return its result, whatever becomes of it.
 
+    :param action: whose rate it counts for
     :param seconds: for all attempts together
     """
-    authorized = Authorized(scope, call.client)
+    authorized = Authorized(scope, call.client, _turn(scope, action, call.operation))
     try:
         reply = await authorized.sent(call.request, call.parts, seconds)
+    except TooSoon as error:
+        return failure(_too_soon(call.operation, error))
     except NoToken as error:
         return failure(call.masker.knowing(authorized.secrets).text(f"{error} Nothing was sent to the API."))
     except NetError as error:
@@ -83,6 +90,16 @@ async def called(scope: Scope, call: Call, seconds: float) -> ToolResult:
         return failure(masker.text(_said(error, call.request.method, seconds)))
     masker = call.masker.knowing(authorized.secrets)
     return _noted(await _result(reply, call.operation, masker), masker.text(authorized.note))
+
+
+def _turn(scope: Scope, action: str, operation: Operation) -> Turn | None:
+    if operation.rate is None:
+        return None
+    return partial(scope.services.shared(turns).turn, scope, action, operation.rate)
+
+
+def _too_soon(operation: Operation, error: TooSoon) -> str:
+    return f"Rate limit: the action takes {operation.rate}; try again in {ceil(error.seconds)} s. Nothing was sent."
 
 
 async def _result(reply: Reply, operation: Operation, masker: Masker) -> ToolResult:

@@ -11,6 +11,7 @@ import msgspec
 
 from engine.api.client_credentials import ClientAuth, scope_fault, token_url_fault
 from engine.api.media import MediaType
+from engine.pacing.rate import Rate
 from engine.refusals import quoted
 from events.errors import Refused
 
@@ -120,6 +121,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     :ivar idempotency_header: carries the call's idempotency key
     :ivar project: a JMESPath expression, applied to a response's JSON
     :ivar body_root: the outermost element of an XML body
+    :ivar rate: how often it may be called, for all who call it together
     :ivar trusted_origins: the only ones that its credentials go to; None: its own URL's (see ``engine.api.origins``)
     """
 
@@ -135,6 +137,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_header: str | None = None
     idempotent: bool = False
     project: str | None = None
+    rate: Rate | None = None
     trusted_origins: tuple[str, ...] | None = None
 
     @staticmethod

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+import anyio
 from cachetools import LRUCache, TTLCache
 
+from engine.pacing.pace import Pace
+from engine.pacing.rate import Rate, TooSoon
 from engine.remote.exchange import Exchange
 from engine.remote.service_error import ServiceError
-from engine.search.pace import Pace
 from engine.search.query import SearchQuery
 from engine.search.result import SearchResult, tidied
 from engine.search.service import SearchService
@@ -53,7 +55,7 @@ class Searches:
                 f"{service.name} has failed {_FAILURES} times in a row; it is asked again in "
                 f"{max(1, round(breaker.open_remaining))} s."
             )
-        await self._pace.turn(repr(service.place), service.per_second, exchange.deadline)
+        await self._turn(service, exchange)
         try:
             found = tidied(await service.found(query, exchange), query)
         except ServiceError as error:
@@ -62,6 +64,13 @@ class Searches:
         _note(breaker, None)
         self._remembered[key] = found
         return found
+
+    async def _turn(self, service: SearchService, exchange: Exchange) -> None:
+        rate = Rate(calls=service.per_second, seconds=1.0, burst=1)
+        try:
+            await self._pace.turn(service.place, rate, exchange.deadline - anyio.current_time())
+        except TooSoon:
+            raise ServiceError("Too many searches are waiting for their turn; try again in a moment.") from None
 
     def _breaker(self, service: SearchService) -> Any:
         from circuitbreaker import CircuitBreaker

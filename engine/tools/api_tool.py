@@ -44,10 +44,11 @@ class ApiTool(Tool):
         "Body serialization error: ...",
         'The tool has no credential "x": its owner must add it.',
         "No access token: ...",
+        "Rate limit: the action takes 10 calls per 60 s; try again in 6 s. Nothing was sent.",
         "API call failed: ...",
     )
 
-    async def execute_action(self, _: str, context: ToolContext, /, **kwargs: Any) -> Any:
+    async def execute_action(self, action_name: str, context: ToolContext, /, **kwargs: Any) -> Any:
         """Send the request and return ``{status_code, data, message}``; an error status is an error result."""
         # Imported here: the HTTP client is a tenth of a second that the catalogue need not cost.
         from engine.api.calling import called, prepared
@@ -60,7 +61,7 @@ class ApiTool(Tool):
             return failure(str(error))
         context.annotate("http.request.method", call.request.method)
         left = (context.deadline - datetime.now(UTC)).total_seconds()
-        result = await called(self.scope, call, min(LONGEST, left * _SHARE))
+        result = await called(self.scope, action_name, call, min(LONGEST, left * _SHARE))
         if (status := result.data["status_code"]) is not None:
             context.annotate("http.response.status_code", status)
         return result

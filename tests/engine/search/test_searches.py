@@ -8,9 +8,10 @@ import anyio
 import pytest
 
 from engine.api.masking import Masker
+from engine.pacing.pace import Pace
+from engine.pacing.rate import Rate, TooSoon
 from engine.remote.exchange import Exchange
 from engine.remote.service_error import ServiceError
-from engine.search.pace import Pace
 from engine.search.query import SearchQuery, checked_domains
 from engine.search.result import SearchResult, plain, tidied
 from engine.search.searches import REMEMBERED, Searches
@@ -64,9 +65,9 @@ def page(url: str, title: str = "T") -> SearchResult:
     return SearchResult(title=title, url=url, snippet="", published=None, source="")
 
 
-async def asked(searches: Searches, service: Scripted, wanted: SearchQuery) -> list[str] | str:
+async def asked(searches: Searches, service: Scripted, wanted: SearchQuery, seconds: float = 5.0) -> list[str] | str:
     """Return the addresses that a search brings, or why there are none."""
-    exchange = Exchange(Services(), "Scripted", Masker({}), 5.0)
+    exchange = Exchange(Services(), "Scripted", Masker({}), seconds)
     try:
         return [each.url for each in await searches.results(service, wanted, exchange)]
     except ServiceError as error:
@@ -149,16 +150,25 @@ async def test_a_cancelled_search_is_neither_a_failure_nor_a_success() -> None:
     assert "5 times in a row" in await asked(searches, failing, query("sixth"))
 
 
+async def test_a_search_whose_turn_does_not_come_in_time_is_not_made() -> None:
+    searches, service = Searches(), Scripted("slow", [])
+    service.per_second = 1
+    for seconds, said in ((5.0, []), (0.2, "Too many searches are waiting for their turn; try again in a moment.")):
+        assert await asked(searches, service, query(f"{seconds}"), seconds) == said
+    assert service.asked == 1
+
+
 async def test_a_turn_that_would_come_too_late_is_not_waited_for() -> None:
-    pace = Pace()
-    await pace.turn("a", 1, anyio.current_time() + 5)
+    pace, second = Pace(), Rate(calls=1, seconds=1, burst=1)
+    await pace.turn("a", second, 5)
     began = anyio.current_time()
-    with pytest.raises(ServiceError, match="waiting for their turn"):
-        await pace.turn("a", 1, began + 0.5)
-    await pace.turn("b", 1, began + 0.5)
+    with pytest.raises(TooSoon, match=r"not for another (1|0\.\d+) s"):
+        await pace.turn("a", second, 0.5)
+    await pace.turn("b", second, 0.5)
     assert anyio.current_time() - began < 0.5
-    with anyio.move_on_after(0.02):
-        await pace.turn("a", 2, began + 5)
+    with anyio.move_on_after(0.02) as scope:
+        await pace.turn("a", second, 5)
+    assert scope.cancelled_caught
 
 
 def test_which_results_are_kept() -> None:

@@ -156,7 +156,7 @@ def test_the_catalogue_loads_no_http_client_and_none_of_the_libraries() -> None:
         "    for kind in tools_of(importlib.import_module(name)):\n"
         "        tool = kind({}, Scope(user_id=None, owner=None, tool_id='t'))\n"
         "        tool.get_actions_metadata(), tool.get_config_requirements()\n"
-        "heavy = {'httpx', 'ddgs', 'primp', 'lxml', 'throttled', 'circuitbreaker', 'cachetools'}\n"
+        "heavy = {'httpx', 'ddgs', 'primp', 'lxml', 'circuitbreaker', 'cachetools'}\n"
         "heavy.add('telegramify_markdown')\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

@@ -1,0 +1,3 @@
+"""How often something may be done: rates, and turns that are waited for."""
+
+__all__ = ()
