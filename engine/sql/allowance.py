@@ -9,12 +9,14 @@ import msgspec
 
 from engine.sql.errors import SqlError
 
-__all__ = ("ROWS", "SECONDS", "SIZE", "Allowance")
+__all__ = ("COST", "ROWS", "SECONDS", "SIZE", "Allowance")
 
 ROWS: Final = 1000
 """Rows of a result, at most."""
 SIZE: Final = 256 * 1024
 """Bytes of JSON of a result's rows, at most."""
+COST: Final = 1e12
+"""What a row may set as its limit, at most."""
 SECONDS: Final = 30.0
 """For a statement, where its row says nothing."""
 
@@ -33,6 +35,7 @@ class Allowance(msgspec.Struct, frozen=True):
     :ivar total: seconds for all of it
     :ivar rows: in a result
     :ivar size: bytes of JSON in a result
+    :ivar cost: what the server's planner may estimate of a statement, in its units; 0: whatever it estimates
     """
 
     connect: float
@@ -40,6 +43,7 @@ class Allowance(msgspec.Struct, frozen=True):
     total: float
     rows: int
     size: int
+    cost: float = 0.0
 
     @classmethod
     def of(cls, config: Mapping[str, Any], max_rows: Any, connect: float, left: float) -> Allowance:
@@ -60,6 +64,7 @@ class Allowance(msgspec.Struct, frozen=True):
             total,
             min(rows, int(_within("max_rows", max_rows, ROWS, 1, ROWS))),
             int(_within("max_bytes", config.get("max_bytes"), SIZE, 1024, SIZE)),
+            _within("max_cost", config.get("max_cost"), 0.0, 1, COST),
         )
 
 

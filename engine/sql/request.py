@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -18,7 +17,6 @@ __all__ = ("ACTIONS", "Request")
 ACTIONS: Final = ("postgres_execute_sql", "postgres_write_sql", "postgres_explain", "postgres_get_schema")
 _NAME: Final = 63
 _TABLES: Final = 50
-_COST: Final = re.compile(r"cost=[0-9.]+\.\.([0-9.]+) rows=([0-9]+)")
 
 _Work = Callable[[Any, Any], Awaitable[dict[str, Any]]]
 
@@ -48,14 +46,19 @@ class Request(msgspec.Struct, frozen=True):
         if action == "postgres_write_sql":
             statement.require_change()
             failed = "Failed to execute SQL query."
-            return cls(dsn, f"BEGIN READ WRITE; {statement.text}; COMMIT", failed, partial(_written, statement.text))
+            return cls(dsn, f"BEGIN READ WRITE; {statement.text}; COMMIT", failed, partial(_written, statement))
         if action == "postgres_explain":
             statement.require_planned()
             explain = f"EXPLAIN {statement.text}"
-            return cls(dsn, f"BEGIN READ ONLY; {explain}; ROLLBACK", "Failed to explain.", partial(_plan, explain))
+            return cls(
+                dsn,
+                f"BEGIN READ ONLY; {explain}; ROLLBACK",
+                "Failed to explain.",
+                partial(_plan, Statement(explain, "EXPLAIN")),
+            )
         statement.require_query()
         said = f"BEGIN READ ONLY; {statement.text}; ROLLBACK"
-        return cls(dsn, said, "Failed to execute SQL query.", partial(_selected, statement.text))
+        return cls(dsn, said, "Failed to execute SQL query.", partial(_selected, statement))
 
     def preview(self) -> str:
         """Return what would be sent, and where, without user and password."""
@@ -84,30 +87,30 @@ def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -
     return value
 
 
-async def _selected(sql: str, link: Any, allowance: Any) -> dict[str, Any]:
+async def _selected(statement: Statement, link: Any, allowance: Any) -> dict[str, Any]:
     from engine.sql.session import read
 
-    return {"message": "Query executed successfully.", **_content(await read(link, sql, allowance))}
+    return {"message": "Query executed successfully.", **_content(await read(link, statement, allowance))}
 
 
-async def _plan(sql: str, link: Any, allowance: Any) -> dict[str, Any]:
+async def _plan(statement: Statement, link: Any, allowance: Any) -> dict[str, Any]:
+    from engine.sql.cost import Estimate
     from engine.sql.session import read
 
-    rows = await read(link, sql, allowance)
+    rows = await read(link, statement, msgspec.structs.replace(allowance, cost=0.0))
     plan = "\n".join(str(next(iter(row.values()))) for row in rows.data)
-    cost = _COST.search(plan)
-    estimate = {"total_cost": float(cost[1]), "rows": int(cost[2])} if cost else {}
+    estimate = Estimate.of(plan)
     return {
         "message": "Query explained; it was not run.",
-        "response_data": {"plan": plan, **estimate},
+        "response_data": {"plan": plan, **(msgspec.structs.asdict(estimate) if estimate else {})},
         "truncated": rows.truncated,
     }
 
 
-async def _written(sql: str, link: Any, allowance: Any) -> dict[str, Any]:
+async def _written(statement: Statement, link: Any, allowance: Any) -> dict[str, Any]:
     from engine.sql.session import write
 
-    written = await write(link, sql, allowance)
+    written = await write(link, statement, allowance)
     count = "" if written.count is None else f", {written.count} rows affected"
     said = f"Query executed successfully{count}."
     content = {"response_data": {}} if written.rows is None else _content(written.rows)

@@ -9,9 +9,11 @@ import msgspec
 
 from engine.sql.allowance import Allowance
 from engine.sql.connecting import Link
+from engine.sql.cost import require_cheap
 from engine.sql.errors import SqlError
 from engine.sql.failures import FAILURES, described
 from engine.sql.rows import Rows, Taker
+from engine.sql.statement import Statement
 from events.bridge import to_the_end
 
 __all__ = ("Written", "begin", "read", "write")
@@ -59,14 +61,14 @@ async def begin(link: Link, allowance: Allowance, *, read_only: bool) -> None:
         raise described(error, link.watch, seconds) from error
 
 
-async def read(link: Link, sql: str, allowance: Allowance) -> Rows:
+async def read(link: Link, statement: Statement, allowance: Allowance) -> Rows:
     """Run a query and take the rows that there is room for; nothing that it does remains.
 
     :raises SqlError: if it fails, or would change anything
     """
     await begin(link, allowance, read_only=True)
     try:
-        run = await _run(link, sql, allowance)
+        run = await _run(link, statement, allowance)
         if not link.watch.too_large:
             await link.connection.execute("ROLLBACK")
     except FAILURES as error:
@@ -74,14 +76,14 @@ async def read(link: Link, sql: str, allowance: Allowance) -> Rows:
     return run.taker.rows()
 
 
-async def write(link: Link, sql: str, allowance: Allowance) -> Written:
+async def write(link: Link, statement: Statement, allowance: Allowance) -> Written:
     """Run a statement and commit it. Cancelled before that, nothing remains; afterwards it is too late.
 
     :raises SqlError: if it fails; nothing of it remains then, unless the text says that this is not known
     """
     await begin(link, allowance, read_only=False)
     try:
-        run = await _run(link, sql, allowance)
+        run = await _run(link, statement, allowance)
         written = await _counted(run)
     except FAILURES as error:
         failed = described(error, link.watch, allowance.statement)
@@ -99,10 +101,12 @@ class _Run(msgspec.Struct, frozen=True):
     tag: str
 
 
-async def _run(link: Link, sql: str, allowance: Allowance) -> _Run:
+async def _run(link: Link, asked: Statement, allowance: Allowance) -> _Run:
     """Run a statement, and fetch as many rows as there is room for: the others stay on the server."""
+    if allowance.cost:
+        await require_cheap(link.connection, asked, allowance.cost)
     # Without a name: with one it would stay behind where a pooler is between.
-    statement = await link.connection.prepare(sql, name="")
+    statement = await link.connection.prepare(asked.text, name="")
     taker = Taker(statement.get_attributes(), allowance.rows, allowance.size)
     link.watch.begin()
     if not taker.columns:

@@ -44,6 +44,11 @@ class Statement(msgspec.Struct, frozen=True):
             raise SqlError("sql_query is empty." if _start(text) >= len(text) else "sql_query is no statement.")
         return cls(text, word.group().upper())
 
+    @property
+    def has_plan(self) -> bool:
+        """Whether the server can say how it would run it."""
+        return self.keyword in _PLANNED
+
     def require_query(self) -> None:
         """:raises SqlError: if it is none that only reads"""
         if self.keyword not in _QUERIES:
@@ -56,7 +61,7 @@ class Statement(msgspec.Struct, frozen=True):
         """:raises SqlError: if it is none that has a plan"""
         if self.keyword == "EXPLAIN":
             raise SqlError("Give the statement alone, without EXPLAIN.")
-        if self.keyword not in _PLANNED:
+        if not self.has_plan:
             raise SqlError(f"{self.keyword} has no plan; SELECT, WITH, VALUES, TABLE, INSERT, UPDATE, DELETE have.")
 
     def require_change(self) -> None:

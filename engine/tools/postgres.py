@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from engine.action_entry import action_definition, text_definition, whole_number_definition
 from engine.contract import Tool, ToolContext, ToolResult
-from engine.sql.allowance import ROWS, SECONDS, SIZE, Allowance
+from engine.sql.allowance import COST, ROWS, SECONDS, SIZE, Allowance
 from engine.sql.dsn import Dsn
 from engine.sql.errors import SqlError
 from engine.sql.request import Request
@@ -35,6 +35,7 @@ class Postgres(Tool):
         "Database error: cannot execute INSERT in a read-only transaction; to change data, use postgres_write_sql",
         "Database error: sql_query must be one statement; send several in several calls",
         "Database error: the statement was cancelled: it took longer than N s",
+        "Database error: the query was not run: its estimated cost is N, the row allows M; ...",
         "Database error: the server does not accept the user or the password",
         "Database error: the database's host is not, or not only, at a public address; ...",
     )
@@ -109,6 +110,14 @@ class Postgres(Tool):
                 "maximum": SIZE,
                 "default": SIZE,
                 "description": "Bytes of JSON of a result's rows.",
+            },
+            "max_cost": {
+                "type": "number",
+                "required": False,
+                "minimum": 1,
+                "maximum": COST,
+                "description": "What the server may estimate that a statement costs, in its planner's units; one that "
+                "would cost more is not run. Any, if left out.",
             },
         }
 

@@ -186,6 +186,25 @@ async def test_the_schema_comes_in_pages(postgres: PostgresServer, empty_postgre
         assert page["next_after"] == list(page["schema"])[-1]
 
 
+async def test_a_row_may_limit_what_a_statement_costs(postgres: PostgresServer, empty_postgres_url: str) -> None:
+    postgres.execute_on(empty_postgres_url, "CREATE TABLE item AS SELECT a FROM generate_series(1, 3000) AS a")
+    dear = "SELECT count(*) FROM item AS a, item AS b"
+    async with calling_postgres(empty_postgres_url, max_cost=1000) as call:
+        for sql in (dear, f"WITH x AS ({dear}) SELECT * FROM x", f"/* why */ ({dear})"):
+            said = error_text(await call("execute_sql", sql))
+            assert "was not run: its estimated cost is" in said
+            assert "the row allows 1000" in said
+        said = error_text(await call("write_sql", "DELETE FROM item USING item AS b, item AS c WHERE b.a > c.a"))
+        assert "was not run" in said
+        for sql in (f"EXPLAIN ANALYZE {dear}", "explain (analyze) select 1", "EXPLAIN SELECT 1"):
+            assert "use postgres_explain" in error_text(await call("execute_sql", sql))
+        assert (await call("explain", dear))["response_data"]["total_cost"] > 1000
+        assert rows_of(await call("execute_sql", "SELECT count(*) FROM item")) == [[3000]]
+        assert rows_of(await call("execute_sql", "SHOW transaction_read_only")) == [["on"]]
+        assert (await call("write_sql", "DELETE FROM item WHERE a = 1"))["response_data"]["row_count"] == 1
+        error_text(await call("execute_sql", "SELECT 1; DELETE FROM item"))
+
+
 async def test_a_plan_is_made_of_what_is_not_run(postgres: PostgresServer, empty_postgres_url: str) -> None:
     postgres.execute_on(empty_postgres_url, "CREATE TABLE item AS SELECT 1 AS a")
     async with calling_postgres(empty_postgres_url) as call:
