@@ -43,9 +43,10 @@ class Authorized:
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The tokens that were sent and the forms of the client's secrets, to be taken out of what comes back."""
+        """What is to be taken out of what comes back: the row's tokens, and the forms of the client's secrets."""
         forms = {} if self._credentials is None else self._credentials.forms
-        return {**forms, **{f"access token {number}": each.value for number, each in enumerate(self._used)}}
+        tokens = (*self._used, *self._scope.services.shared(Tokens).of(self._scope))
+        return {**forms, **{f"access token {number}": each.value for number, each in enumerate(tokens)}}
 
     async def sent(self, request: OutgoingRequest, parts: Signed, seconds: float) -> Reply:
         """Send a request and return its reply, as :func:`engine.api.sending.sent` does.

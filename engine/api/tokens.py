@@ -79,6 +79,11 @@ class Tokens:
         if kept is not None and kept[0] is token:
             del self._kept[key]
 
+    def of(self, scope: Scope) -> tuple[Token, ...]:
+        """Return all tokens that are kept for a row, to be taken out of what comes back."""
+        row = _row(scope)
+        return tuple(token for (*each, _), (token, _) in self._kept.items() if tuple(each) == row)
+
     async def _fetched(self, key: _Key, turn: _Turn, credentials: ClientCredentials, deadline: float) -> Token:
         failures = turn.failures
         async with turn.lock:
@@ -122,4 +127,8 @@ class _Turn:
 
 
 def _key(scope: Scope, credentials: ClientCredentials) -> _Key:
-    return (scope.user_id if scope.owner is None else scope.owner, scope.tool_id, credentials.digest)
+    return (*_row(scope), credentials.digest)
+
+
+def _row(scope: Scope) -> tuple[str | None, str]:
+    return (scope.user_id if scope.owner is None else scope.owner, scope.tool_id)

@@ -100,6 +100,7 @@ class NoStore:
 
     tenant = "u"
     tool_id = "t1"
+    dialect = "sqlite"
 
     async def read(self, statement: Any) -> list[Any]:
         raise AssertionError("read")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, quote_plus
 
@@ -188,6 +189,18 @@ async def test_a_token_goes_to_nobody_else() -> None:
             assert len(authority.received) == 13
             # Whoever calls a row of another's has its owner's.
             assert not (await tokens.usable(scope_of(services, user="guest"), client, soon())).is_fresh
+
+
+async def test_a_token_is_masked_in_whatever_its_row_s_calls_bring() -> None:
+    with two_servers() as (authority, api):
+        api.answers = [answer(b'["token-1"]')]
+        for scope_given, shown in ((scope_of, "***"), (partial(scope_of, tool_id="t2"), "token-1")):
+            async with serving() as services:
+                first = {"url": api.origin, "security": [entry(authority)]}
+                result = await result_of_call(first, credentials=CLIENT, scope=scope_of(services))
+                assert result.data["data"] == ["***"]
+                result = await result_of_call({"url": api.origin}, scope=scope_given(services))
+                assert result.data["data"] == [shown]
 
 
 async def test_what_a_401_does() -> None:

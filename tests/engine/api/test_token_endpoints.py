@@ -12,7 +12,7 @@ import anyio
 import msgspec
 import pytest
 
-from engine import Settings, ToolRow
+from engine import Engine, Settings, ToolRow
 from engine.api.dry_run import dry_run
 from engine.api.row_config import problems_of, wanted_secrets
 from engine.credentials import MasterKeys, Vault
@@ -21,8 +21,8 @@ from engine.services import Services
 from events import Executed, to_wire
 from tests.engine.api.authority import CLIENT, bearers, entry, given, scope_of, two_servers
 from tests.engine.api.calls import LOCAL, result_of_call
-from tests.engine.api.raw_server import answer, raw_server
-from tests.engine.staging import CONTEXT, call, events_of, staged_engine
+from tests.engine.api.raw_server import RawServer, answer, raw_server
+from tests.engine.staging import call, events_of, staged_engine
 from tests.engine.station import Station
 
 __all__ = ()
@@ -184,6 +184,27 @@ def forms(secret: str) -> set[str]:
     return {secret, quote(secret, safe=""), quote_plus(secret), b64encode(secret.encode()).decode()}
 
 
+async def used(engine: Engine, authority: RawServer, api: RawServer, known: set[str], echo: bytes) -> list[Any]:
+    """Call an action whose servers say all that they were sent, and return all that is shown of it."""
+    shown: list[Any] = []
+    for number, (token, response) in enumerate(
+        (
+            (refusing(" ".join(known)), answer(echo)),
+            (given(TOKEN, refresh_token=CANARIES["key"]), answer(echo)),
+            (given(TOKEN), answer(echo, 500, X=TOKEN)),
+            (given(TOKEN), answer(echo, 401, Location=f"/?t={TOKEN}")),
+            (given(TOKEN), f"HTTP/1.1 {TOKEN}\r\n\r\n".encode()),
+        )
+    ):
+        authority.answers, api.answers = [token], [response]
+        events = await events_of(engine, call({}, name="act", call_id=f"c{number}"))
+        assert isinstance(events[-1], Executed), events
+        assert events[-1].status == ("completed" if number == 1 else "error")
+        shown += [*events, *map(to_wire, events)]
+    shown += [engine, engine.statistics(), await engine.tool_results("m", user_id="u", family="openai")]
+    return [*shown, *[await engine.attempt(f"m:c{number}", user_id="u") for number in range(5)]]
+
+
 async def test_no_canary_of_a_client_or_its_token_is_kept_or_shown_anywhere(
     sqlite_url: str, station: Station, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
@@ -196,34 +217,9 @@ async def test_no_canary_of_a_client_or_its_token_is_kept_or_shown_anywhere(
         config = {"security": [entry(authority)], "actions": {"act": {"url": f"{api.origin}/x"}}}
         sealed = Vault(KEYS).seal(CANARIES, owner="u", row_id="t1")
         row = ToolRow(id="t1", name="api_tool", user_id="u", config=config, credentials=sealed)
-        shown: list[Any] = []
         settings = Settings(net=LOCAL, master_keys=KEYS)
         async with staged_engine(sqlite_url, rows=[row], settings=settings) as engine:
-            for number, (token, response) in enumerate(
-                (
-                    (
-                        refusing(
-                            " ".join(
-                                form
-                                for form in forbidden
-                                if "oken" not in form and form != b64encode(TOKEN.encode()).decode()
-                            )
-                        ),
-                        answer(echo),
-                    ),
-                    (given(TOKEN, refresh_token=CANARIES["key"]), answer(echo)),
-                    (given(TOKEN), answer(echo, 500, X=TOKEN)),
-                    (given(TOKEN), answer(echo, 401, Location=f"/?t={TOKEN}")),
-                    (given(TOKEN), f"HTTP/1.1 {TOKEN}\r\n\r\n".encode()),
-                )
-            ):
-                authority.answers, api.answers = [token], [response]
-                events = await events_of(engine, call({}, name="act", call_id=f"c{number}"))
-                assert isinstance(events[-1], Executed), events
-                assert events[-1].status == ("completed" if number == 1 else "error")
-                shown += [*events, *map(to_wire, events)]
-            shown += [engine, engine.statistics(), await engine.tool_results("m", user_id="u", family="openai")]
-            shown += [await engine.attempt(f"m:c{number}", user_id=CONTEXT.user_id) for number in range(5)]
+            shown = await used(engine, authority, api, known, echo)
         assert bearers(api) == [f"Bearer {TOKEN}"] * len(api.received)
         assert len(api.received) >= 4
     kept = b"".join(each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
