@@ -91,7 +91,7 @@ async def _rotate(choice: Choice, new_key: bool) -> bool:
     from engine.rekeying import rotate as renewed
 
     output = Output(choice)
-    async with opened(choice.url) as log:
+    async with opened(choice.url, make=True) as log:
         if new_key:
             note(f"the key file has a new current key, {add_key()}")
         with progress_bar("rotate", "secrets") as progress:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from engine.cli.output import note
 from events.errors import LogUnavailable
 from events.log import EventLog
 
@@ -15,9 +16,10 @@ __all__ = ("migrated", "opened", "require_journal", "sqlite_file")
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[EventLog]:
+async def opened(url: str, *, make: bool = False) -> AsyncIterator[EventLog]:
     """Open the log of a database that is there already, without an engine, and close it.
 
+    :param make: make the file where a URL names one and there is none, and say so
     :raises LogUnavailable: if there is none, or it cannot be reached
     :raises SchemaMismatch: if its tables do not fit this release
     :raises Refused: if the URL is of no known form
@@ -26,9 +28,15 @@ async def opened(url: str) -> AsyncIterator[EventLog]:
     from events.opening import open_log
     from projections.attempts import AttemptsProjection
 
-    require_journal(url)
+    file = sqlite_file(url)
+    is_new = make and file is not None and not file.exists()
+    if not is_new:
+        require_journal(url)
     log = await open_log(url, AttemptsProjection(), CHAINS)
     try:
+        if is_new:
+            # Of a name that was mistyped it shows.
+            note(f"there was no journal {str(file)!r}; it is made")
         yield log
     finally:
         with anyio.CancelScope(shield=True):
@@ -43,7 +51,8 @@ def require_journal(url: str) -> None:
     file = sqlite_file(url)
     if file is not None and not file.exists():
         raise LogUnavailable(
-            f"there is no journal {str(file)!r}; `calljournal run` makes one, or name another with --database"
+            f"there is no journal {str(file)!r} yet; `calljournal run` or `tools add` makes one, or name another with "
+            "--database"
         )
 
 

@@ -28,12 +28,13 @@ def tools_alone(choice: Choice, store: Any = None, tasks: Any = None) -> RowTool
 
 
 @asynccontextmanager
-async def kept_rows(choice: Choice) -> AsyncIterator[Rows]:
+async def kept_rows(choice: Choice, *, make: bool = False) -> AsyncIterator[Rows]:
     """Open a journal that is there for its rows.
 
+    :param make: make it, on SQLite, where there is none
     :raises LogUnavailable: if there is no journal, or it cannot be reached
     """
-    async with opened(choice.url) as log, anyio.create_task_group() as tasks:
+    async with opened(choice.url, make=make) as log, anyio.create_task_group() as tasks:
         tools = tools_alone(choice, log.store, tasks)
         try:
             yield Rows(log.store, tools)

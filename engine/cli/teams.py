@@ -49,7 +49,7 @@ async def _change(choice: Choice, verb: str, team: str, member: str) -> None:
     from engine.cli.database import opened
     from engine.teams import Teams
 
-    async with opened(choice.url) as log:
+    async with opened(choice.url, make=verb == "join") as log:
         kept = Teams(log.store)
         await (kept.join if verb == "join" else kept.leave)(team, member)
     said = "is in" if verb == "join" else "is not any more in"

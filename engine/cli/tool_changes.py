@@ -72,7 +72,7 @@ async def _add(choice: Choice, row: Any, row_id: str | None, wanted: Wanted, by:
     from engine.cli.working import person
 
     row = replace(row, id=row.id if row_id is None else row_id, config=wanted.config)
-    async with kept_rows(choice) as rows:
+    async with kept_rows(choice, make=True) as rows:
         kept = await rows.add(row, user_id=choice.user, secrets=wanted.secrets, by=person(by))
     say_skipped(found.skipped)
     say_withheld(found.withheld)

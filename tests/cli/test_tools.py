@@ -130,12 +130,51 @@ def test_what_makes_no_sense_is_one_line(one: Commands) -> None:
     assert one.done("tools", "list").lines[0]["version"] == 1
 
 
-def test_there_must_be_a_journal(called: Called, tmp_path: Path) -> None:
-    folder = weather_folder(tmp_path)
-    add = ("tools", "add", "weather", "--set", "auth_type=none", "--tools", folder)
-    for arguments in (("tools", "list"), ("tools", "show", "x"), ("tools", "off", "read_webpage"), add):
-        check_refused(called(*arguments), 3, "there is no journal")
-    check_refused(called("teams", "members", "x"), 3, "there is no journal")
+READING: tuple[tuple[str, ...], ...] = (
+    ("tools", "list"),
+    ("tools", "show", "x"),
+    ("tools", "edit", "x", "--label", "y"),
+    ("tools", "remove", "x"),
+    ("tools", "off", "read_webpage"),
+    ("teams", "members", "x"),
+    ("teams", "leave", "x", "y"),
+    ("credentials", "status"),
+)
+
+
+def test_there_must_be_a_journal_but_for_what_makes_one(called: Called, tmp_path: Path) -> None:
+    add = ("tools", "add", "weather", "--id", "w1", "--set", "auth_type=none", "--tools", weather_folder(tmp_path))
+    (tmp_path / "c.txt").write_text("curl https://api.example/v1/x")
+    making: dict[tuple[str | Path, ...], str] = {
+        add: "w1@1",
+        ("tools", "add", "api_tool", "--curl", "c.txt"): "added",
+        ("teams", "join", "ops", "ann"): "ann is in ops",
+        ("credentials", "rotate"): "0 sealed anew",
+    }
+    for place, (arguments, words) in enumerate(making.items()):
+        file = tmp_path / f"{place}.db"
+        on = ("--database", f"sqlite:///{file}")
+        for reading in READING:
+            check_refused(called(*on, *reading), 3, f"there is no journal '{file}' yet", "`tools add`")
+        assert not file.exists()
+        made = called(*on, "--no-json", *arguments)
+        assert (made.code, words in made.out) == (0, True), made
+        assert made.err == f"calljournal: there was no journal '{file}'; it is made\n"
+        assert called(*on, "verify").code == 0
+    on = ("--database", f"sqlite:///{tmp_path}/0.db")
+    assert called(*on, "--no-json", "teams", "join", "ops", "ann").err == "", "it is there"
+    assert [each["id"] for each in called(*on, "tools", "list").lines][:1] == ["w1"]
+    check_refused(called("--database", f"sqlite:///{tmp_path}/none/j.db", *add), 3, "j.db")
+
+
+@pytest.mark.postgres
+def test_a_server_s_tables_are_made_by_command_only(called: Called, empty_postgres_url: str, tmp_path: Path) -> None:
+    on = ("--database", empty_postgres_url)
+    add = ("tools", "add", "weather", "--set", "auth_type=none", "--tools", weather_folder(tmp_path))
+    for arguments in (add, ("teams", "join", "ops", "ann"), ("credentials", "rotate")):
+        check_refused(called(*on, *arguments), 3, "migrate")
+    assert called(*on, "migrate").code == 0
+    assert called(*on, *add).code == 0
 
 
 def test_on_a_terminal_what_is_missing_is_asked_for_and_secrets_are_not_echoed(
