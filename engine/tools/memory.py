@@ -8,6 +8,7 @@ from engine.contract import Tool, ToolContext, ToolResult
 from engine.memory_actions import memory_actions
 from engine.memory_limits import FILES, LARGEST, LONGEST_PATH, RESTORABLE, SPACE, VERSIONS, MemoryLimits
 from engine.text_editing import EditError
+from engine.tool_space import kept_apart, scope_requirement
 
 __all__ = ("Memory",)
 
@@ -53,7 +54,8 @@ class Memory(Tool):
 
         action = action_name.removeprefix("memory_")
         try:
-            said = await MemoryCalls(context, MemoryLimits.of(self.config)).run(action, kwargs)
+            calls = MemoryCalls(kept_apart(context, self.config), MemoryLimits.of(self.config))
+            said = await calls.run(action, kwargs)
         except EditError as error:
             return ToolResult(f"Error: {error}", status="error")
         return ToolResult(f"Error: Unknown action: {action_name}", status="error") if said is None else said
@@ -63,5 +65,5 @@ class Memory(Tool):
         return memory_actions()
 
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return the limits that a row may lower."""
-        return MemoryLimits.requirements()
+        """Return the limits that a row may lower, and whose files they are."""
+        return {**MemoryLimits.requirements(), **scope_requirement()}

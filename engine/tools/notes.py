@@ -9,6 +9,7 @@ from engine.note_actions import note_actions
 from engine.note_limits import FOUND, LARGEST, LISTED, LONGEST_TITLE, NOTES, VERSIONS
 from engine.text_arguments import flag_in, line_in, number_in, query_in, range_in, text_in
 from engine.text_editing import EditError, TextKind
+from engine.tool_space import kept_apart, scope_requirement
 
 __all__ = ("Notes",)
 
@@ -48,7 +49,8 @@ class Notes(Tool):
         # Imported here: the database library is a quarter of a second that the catalogue need not cost.
         from engine.note_store import NoteStore
 
-        store, action = NoteStore(context.store, context.idempotency_key), action_name.removeprefix("note_")
+        kept, action = kept_apart(context, self.config).store, action_name.removeprefix("note_")
+        store = NoteStore(kept, context.idempotency_key)
         try:
             title = _title(kwargs)
             if (seen := await _seen(store, action, title, kwargs)) is not None:
@@ -64,8 +66,8 @@ class Notes(Tool):
         return note_actions()
 
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return nothing: there is nothing to configure."""
-        return {}
+        """Return whose notes they are."""
+        return scope_requirement()
 
 
 async def _seen(store: Any, action: str, title: str, kwargs: dict[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from engine.text_editing import EditError
 from engine.todo_actions import todo_actions
 from engine.todo_item import TodoItem, due_in, parent_in, priority_in, title_in, titles_in, todo_number
 from engine.todo_limits import AT_ONCE, LISTED, LONGEST_TITLE, PRIORITIES, REMEMBERED, TODOS, VERSIONS
+from engine.tool_space import kept_apart, scope_requirement
 
 __all__ = ("TodoList",)
 
@@ -44,7 +45,7 @@ class TodoList(Tool):
         # Imported here: the database library is a quarter of a second that the catalogue need not cost.
         from engine.todo_changes import TodoChanges
 
-        changes = TodoChanges(context)
+        changes = TodoChanges(kept_apart(context, self.config))
         try:
             if (seen := await _seen(changes, action_name, kwargs)) is not None:
                 return seen
@@ -59,8 +60,8 @@ class TodoList(Tool):
         return todo_actions()
 
     def get_config_requirements(self) -> dict[str, Any]:
-        """Return nothing: there is nothing to configure."""
-        return {}
+        """Return whose items they are."""
+        return scope_requirement()
 
 
 async def _seen(changes: Any, action: str, kwargs: dict[str, Any]) -> str | None:
