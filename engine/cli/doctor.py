@@ -50,28 +50,12 @@ async def _examine(choice: Choice) -> bool:
 
 
 async def _findings(choice: Choice) -> AsyncIterator[Finding]:
-    from engine.cli.catalogue import read_catalogue
     from engine.cli.environment import check_environment
-    from engine.cli.outgoing import outgoing_policy
-    from engine.cli.permitted import tool_policy
-    from engine.defaults import require_usable
-    from engine.discovery import ToolManager
-    from events.errors import Refused
 
     for finding in check_environment():
         yield finding
-    policy = tool_policy()
-    catalogue = await read_catalogue(choice.tools, policy, asking=outgoing_policy())
-    yield Finding("ok", "tools", f"{len(catalogue.entries)} found")
-    for entry in catalogue.entries:
-        if entry.unavailable is not None:
-            yield Finding("warning", "tools", f"{entry.name} is in no turn: {entry.unavailable}")
-    try:
-        require_usable(policy, ToolManager(choice.tools), catalogue.rows)
-    except Refused as error:
-        yield Finding("fault", "tool policy", str(error), "change the environment that says so")
-    for problem in catalogue.problems:
-        yield Finding("fault", "tools", f"{problem.source}: {problem.reason}", "mend it, or take it away")
+    async for finding in _tool_findings(choice):
+        yield finding
     from engine.cli.health import check_database
 
     async for finding in check_database(choice.url):
@@ -80,3 +64,27 @@ async def _findings(choice: Choice) -> AsyncIterator[Finding]:
 
     for finding in await anyio.to_thread.run_sync(lambda: tuple(check_spool(choice.url))):
         yield finding
+
+
+async def _tool_findings(choice: Choice) -> AsyncIterator[Finding]:
+    from engine.cli.catalogue import read_catalogue
+    from engine.cli.outgoing import outgoing_policy
+    from engine.cli.permitted import tool_policy
+    from engine.defaults import default_rows, require_usable
+    from engine.discovery import ToolManager
+    from events.errors import Refused
+
+    catalogue = await read_catalogue(choice.tools, asking=outgoing_policy())
+    yield Finding("ok", "tools", f"{len(catalogue.entries)} found")
+    for problem in catalogue.problems:
+        yield Finding("fault", "tools", f"{problem.source}: {problem.reason}", "mend it, or take it away")
+    for entry in catalogue.entries:
+        if entry.unavailable is not None:
+            yield Finding("warning", "tools", f"{entry.name} is in no turn: {entry.unavailable}")
+    manager = ToolManager(choice.tools)
+    try:
+        policy = tool_policy()
+        require_usable(policy, manager, catalogue.rows)
+        default_rows(manager, policy)
+    except Refused as error:
+        yield Finding("fault", "tool policy", str(error), "change the environment, which says so")
