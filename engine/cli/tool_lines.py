@@ -18,6 +18,7 @@ from engine.rows import ToolRow
 from engine.sharing import Share
 
 __all__ = (
+    "action_names",
     "built_in_line",
     "built_in_record",
     "row_line",
@@ -47,6 +48,7 @@ def row_record(kept: KeptRow, *, whole: bool = False) -> dict[str, Any]:
         "version": row.version,
         "owner": row.user_id,
         "role": kept.role,
+        "accepted": kept.accepted,
         "has_secrets": kept.has_secrets,
         "created_at": kept.created_at,
         "updated_at": kept.updated_at,
@@ -55,6 +57,14 @@ def row_record(kept: KeptRow, *, whole: bool = False) -> dict[str, Any]:
         record |= {"config": row.config, "actions": msgspec.to_builtins(row.actions)}
         record |= {"actions_metadata": row.actions_metadata}
     return record
+
+
+def action_names(row: ToolRow) -> list[str]:
+    """Return the names of a row's actions, as far as they are stored with it."""
+    configured = row.config.get("actions")
+    if isinstance(configured, dict):
+        return list(map(str, configured))
+    return [str(entry.get("name")) for entry in row.actions_metadata or ()]
 
 
 def built_in_record(built_in: BuiltIn) -> dict[str, Any]:
@@ -87,7 +97,7 @@ def rows_table(rows: Iterable[KeptRow], built_ins: Iterable[BuiltIn]) -> Table:
             Text(one_line(row.name), style="bold"),
             Text(one_line(row.label)),
             "" if row.active else Text("off", style="yellow"),
-            Text("owner" if kept.role == "owner" else f"{kept.role}, of {one_line(row.user_id or '-')}"),
+            Text("owner" if kept.role == "owner" else f"{kept.role}, of {_owner(row)}{_waits(kept)}"),
             "stored" if kept.has_secrets else "",
             Text(_moment(kept.updated_at), style="dim"),
         )
@@ -114,7 +124,7 @@ def row_line(row: ToolRow, verb: str) -> Text:
 def row_lines(kept: KeptRow, actions: Sequence[str], shares: Sequence[Share]) -> Iterator[Text]:
     """Return a row as lines."""
     row = kept.row
-    yield row_line(row, kept.role if kept.role == "owner" else f"{kept.role}, of {one_line(row.user_id or '-')}:")
+    yield row_line(row, kept.role if kept.role == "owner" else f"{kept.role}, of {_owner(row)}{_waits(kept)}:")
     yield Text(f"  {'active' if row.active else 'off'}, changed {_moment(kept.updated_at)}")
     for key, value in row.config.items():
         if key != "actions":
@@ -131,6 +141,14 @@ def row_lines(kept: KeptRow, actions: Sequence[str], shares: Sequence[Share]) ->
         yield Text(f"  {one_line(said.name)}: {words}{f' {json_text(about)}' if about else ''}")
     for share in shares:
         yield Text(f"  shared to {one_line(str(share.grantee))} as {share.role}")
+
+
+def _owner(row: ToolRow) -> str:
+    return one_line(row.user_id or "-")
+
+
+def _waits(kept: KeptRow) -> str:
+    return "" if kept.accepted else ", not accepted"
 
 
 def version_lines(versions: Iterable[RowVersion]) -> Iterator[Text]:

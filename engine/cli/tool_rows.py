@@ -45,6 +45,8 @@ async def _list(choice: Choice) -> None:
             output.record(built_in_record(each))
     else:
         output.console.print(rows_table(found, named))
+        if waiting := sum(not kept.accepted for kept in found):
+            output.console.print(f"{waiting} to be accepted before turns have them: see calljournal tools offered")
     output.flush()
 
 
@@ -61,7 +63,7 @@ def show(choice: Choice, row_id: str, versions: bool) -> int:
 async def _show(choice: Choice, row_id: str) -> None:
     from engine.cli.kept_rows import kept_rows
     from engine.cli.output import Output
-    from engine.cli.tool_lines import row_lines, row_record, share_record
+    from engine.cli.tool_lines import action_names, row_lines, row_record, share_record
 
     output = Output(choice)
     async with kept_rows(choice) as rows:
@@ -71,17 +73,9 @@ async def _show(choice: Choice, row_id: str) -> None:
         record = row_record(kept, whole=True)
         output.record(record | ({"shares": list(map(share_record, shares))} if kept.role == "owner" else {}))
     else:
-        for line in row_lines(kept, _action_names(kept.row), shares):
+        for line in row_lines(kept, action_names(kept.row), shares):
             output.console.print(line, soft_wrap=True)
     output.flush()
-
-
-def _action_names(row: Any) -> list[str]:
-    """Return the names of a row's actions, as far as they are stored with it."""
-    configured = row.config.get("actions")
-    if isinstance(configured, dict):
-        return list(map(str, configured))
-    return [str(entry.get("name")) for entry in row.actions_metadata or ()]
 
 
 async def _versions(choice: Choice, row_id: str) -> None:

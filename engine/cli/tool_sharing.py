@@ -33,7 +33,10 @@ def _grantee(function: Callable[P, Any]) -> Callable[P, Any]:
 @click.option("--editor", is_flag=True, help="They may change its actions too; else they only use it.")
 @taking("database", "user", "tools", "as_json")
 def share(choice: Choice, row_id: str, to: str | None, team: str | None, everyone: bool, editor: bool) -> int:
-    """Let others use a row, with its secrets, which they never see."""
+    """Let others use a row, with its secrets, which they never see.
+
+    Members of a team have it at once; a user, and everyone, only once they accept it (`tools accept`).
+    """
     anyio.run(partial(_share, choice, row_id, _one(to, team, everyone), editor))
     return DONE
 

@@ -13,6 +13,7 @@ from engine.cli.authorizing import authorize
 from engine.cli.failure import DONE, NO
 from engine.cli.options import Choice, shared_options, taking
 from engine.cli.tool_changes import add, edit
+from engine.cli.tool_offers import accept, leave, offered
 from engine.cli.tool_rows import ask_first, list_rows, remove, show, switch_off, switch_on
 from engine.cli.tool_sharing import share, unshare
 from engine.cli.tool_trying import refresh, test
@@ -67,5 +68,5 @@ async def _print_catalogue(choice: Choice) -> bool:
 
 for _command in (list_rows, show, add, edit, remove, test, refresh, authorize, share, unshare):
     tools.add_command(_command)
-for _command in (switch_off, switch_on, ask_first):
+for _command in (offered, accept, leave, switch_off, switch_on, ask_first):
     tools.add_command(_command)

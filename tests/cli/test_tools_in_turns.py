@@ -189,6 +189,7 @@ def test_rows_are_shared_and_teams_kept(on_each: Commands, tmp_path: Path) -> No
     check_refused(on_each("tools", "test", "w1", user="bob"), 2, "only its owner")
     check_refused(on_each("tools", "refresh", "w1", user="bob"), 2, "only its owner")
     on_each.done("tools", "share", "w1", "--to", "bob", "--editor")
+    assert on_each.done("tools", "offered", user="bob").lines == [], "through the team it is there already"
     on_each.done("tools", "edit", "w1", "--action", "warn", "--disable", user="bob")
     check_refused(on_each("tools", "edit", "w1", "--label", "x", user="bob"), 2, "its owner the rest")
     assert "shared to team 'ops' as viewer" in on_each.done("--no-json", "tools", "show", "w1").out
@@ -198,3 +199,25 @@ def test_rows_are_shared_and_teams_kept(on_each: Commands, tmp_path: Path) -> No
     check_refused(on_each("teams", "leave", "ops", "bob"), 2, "not in team")
     check_refused(on_each("teams", "join", " ", "bob"), 2, "name")
     assert on_each.done("--no-json", "teams", "members", "none").out == "nobody\n"
+
+
+def test_what_is_shared_to_a_user_waits_until_it_is_accepted(on_each: Commands, tmp_path: Path) -> None:
+    run = ("run", turn(tmp_path, "forecast", {"city": "Ulm"}), "--message")
+    check_refused(on_each("tools", "accept", "w1", user="bob"), 2, "there is no tool row 'w1'")
+    assert on_each.done("--no-json", "tools", "offered", user="bob").out == "nothing waits to be accepted\n"
+    on_each.done("tools", "share", "w1", "--everyone")
+    assert on_each(*run, "m1", user="bob").lines[-1]["kind"] == "unknown_tool"
+    assert "1 to be accepted" in on_each.done("--no-json", "tools", "list", user="bob").out
+    assert "to be accepted" not in on_each.done("--no-json", "tools", "list").out
+    (waiting,) = on_each.done("tools", "offered", user="bob").lines
+    facts = {"id": "w1", "name": "weather", "owner": "u", "role": "viewer", "accepted": False, "has_secrets": True}
+    assert {name: waiting[name] for name in facts} == facts
+    assert waiting["action_names"] == ["forecast", "warn"]
+    check_refused(on_each("tools", "accept", "w1", "--version", "7", user="bob"), 3, "at version 1, not 7")
+    told = on_each.done("--no-json", "tools", "accept", "w1", user="bob").out
+    assert [word for word in ("w1 is accepted", "viewer, of u", "weather", "forecast, warn") if word not in told] == []
+    assert on_each.done(*run, "m2", user="bob").lines[-1]["type"] == "executed"
+    assert on_each(*run, "m3", user="eve").lines[-1]["kind"] == "unknown_tool"
+    on_each.done("tools", "leave", "w1", user="bob")
+    assert on_each(*run, "m4", user="bob").lines[-1]["kind"] == "unknown_tool"
+    check_refused(on_each("tools", "leave", "w1"), 2, "your own")
