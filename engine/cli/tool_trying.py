@@ -198,7 +198,7 @@ def refresh(choice: Choice, row_id: str, dry_run: bool, by: str | None) -> int:
 
 async def _refresh(choice: Choice, row_id: str, dry_run: bool, by: str | None) -> None:
     from engine.cli.kept_rows import kept_rows
-    from engine.cli.output import Output
+    from engine.cli.output import Output, note
     from engine.cli.plain import one_line
     from engine.cli.working import person
     from engine.row_refresh import refresh as refreshed
@@ -216,3 +216,6 @@ async def _refresh(choice: Choice, row_id: str, dry_run: bool, by: str | None) -
                 output.console.print(f"{verb:<8} {one_line(name)}", soft_wrap=True)
         output.console.print(f"{found.same} as before; {row_id}@{found.row.version}", soft_wrap=True)
     output.flush()
+    for said in found.row.actions or ():
+        if said.require_approval is False and said.name in found.changed:
+            note(f"{said.name!r} has changed, and its approval is waived: look at it, or `tools edit --approval`")
