@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
 from typing import Final
@@ -28,6 +29,8 @@ FETCHING: Final = 25.0
 """Seconds for the request, its redirects included."""
 
 _ACCEPTED: Final = "text/html, text/*;q=0.9, application/xhtml+xml, application/json, application/xml;q=0.8, */*;q=0.1"
+_NOT_MODIFIED: Final = 304
+_TAG: Final = re.compile(r'(?:W/)?"[!#-~]{1,200}"')
 _SHORT: Final = 4 * 1024
 """Bytes of HTML in which there is nothing around an article that would be worth leaving out."""
 _KEPT: Final = 32
@@ -48,14 +51,18 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class ReadPage(msgspec.Struct, frozen=True):
-    """A page, and where it was in the end."""
+    """A page, and where it was in the end.
+
+    :ivar tag: the ETag by which the server knows whether it has changed; "": it gave none, or has the page elsewhere
+    """
 
     url: str
     document: WebDocument
+    tag: str = ""
 
 
 class KeptPages:
-    """The pages that were read last, for five minutes each. One per engine."""
+    """The pages that were read last, for five minutes each; longer for who asks their servers. One per engine."""
 
     def __init__(self, services: Services) -> None:  # noqa: ARG002 - as everything is made that is shared
         self._pages: OrderedDict[Wanted, tuple[float, ReadPage]] = OrderedDict()
@@ -64,6 +71,11 @@ class KeptPages:
         """Return a page that is not too old."""
         kept = self._pages.get(wanted)
         return kept[1] if kept is not None and now - kept[0] <= _KEPT_SECONDS else None
+
+    def last(self, wanted: Wanted) -> ReadPage | None:
+        """Return a page however old it is, to ask the server whether it is still that."""
+        kept = self._pages.get(wanted)
+        return kept[1] if kept is not None else None
 
     def keep(self, wanted: Wanted, page: ReadPage, now: float) -> None:
         """Keep a page; the oldest go."""
@@ -87,17 +99,21 @@ async def read_page(services: Services, wanted: Wanted, *, again: bool) -> ReadP
     pages, now = services.shared(KeptPages), time.monotonic()
     if not again and (kept := pages.found(wanted, now)) is not None:
         return kept
+    known = pages.last(wanted)
     reply = await services.shared(safe_client).request(
         "GET",
         _address(wanted.url),
-        headers=(("Accept", _ACCEPTED),),
+        headers=(("Accept", _ACCEPTED), *((("If-None-Match", known.tag),) if known is not None and known.tag else ())),
         follow=True,
         largest=min(LARGEST, services.net.largest),
         deadline=FETCHING,
     )
-    if reply.status >= 400:
+    if reply.status == _NOT_MODIFIED and known is not None and known.tag:
+        page = known
+    elif reply.status >= 400 or reply.status == _NOT_MODIFIED:
         raise NetError(f"HTTP status {reply.status}")
-    page = ReadPage(reply.url, await _document(services, reply, wanted.whole))
+    else:
+        page = ReadPage(reply.url, await _document(services, reply, wanted.whole), _tag(reply))
     pages.keep(wanted, page, now)
     return page
 
@@ -107,6 +123,12 @@ def request_of(services: Services, url: str) -> str:
     sent = Outgoing.of("GET", _address(url), (("Accept", _ACCEPTED),), None, services.net.user_agent)
     lines = [f"GET {sent.url.raw_path.decode('ascii')} HTTP/1.1"]
     return "\n".join([*lines, f"Host: {sent.url.netloc.decode('ascii')}", *(f"{k}: {v}" for k, v in sent.headers)])
+
+
+def _tag(reply: Reply) -> str:
+    tag = reply.header("etag") or ""
+    # Of what redirects led to, the address that is asked knows nothing.
+    return tag if reply.hops == 0 and _TAG.fullmatch(tag) else ""
 
 
 def _address(url: str) -> str:
