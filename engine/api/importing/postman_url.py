@@ -11,7 +11,9 @@ import msgspec
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.postman_entries import Entry, entries, entry_text
 from engine.api.importing.postman_variables import Expanded, Variables
+from engine.api.origins import stated_origin
 from engine.refusals import kind_of_json, quoted
+from events.errors import Refused
 
 __all__ = ("ReadUrl", "read_pairs", "read_url")
 
@@ -24,24 +26,19 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 class ReadUrl(msgspec.Struct, frozen=True, kw_only=True):
     """A URL without its query.
 
+    :ivar origin: scheme, host and port, as origins are compared
     :ivar path: with ``{name}`` for each variable in it
     :ivar user: ``name:password`` if it stands in the URL, with its variables
     :ivar variables: what the collection says of variables in the path, by name
     :ivar secrets: which variables of the path are secret ones of the collection, by name
     """
 
-    scheme: str
-    host: str
+    origin: str
     path: str
     query: tuple[Entry, ...]
     user: str | None
     variables: dict[str, Entry]
     secrets: dict[str, str]
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port, as they are written."""
-        return f"{self.scheme}://{self.host}"
 
     def __repr__(self) -> str:
         return f"<ReadUrl {self.origin}{self.path}>"
@@ -75,9 +72,12 @@ def read_url(stated: Any, variables: Variables, base_url: str | None) -> ReadUrl
         path = before + path
     if not host:
         raise Unimportable("its URL has no host")
+    try:
+        origin = stated_origin(f"{scheme}://{host}")
+    except Refused:
+        raise Unimportable("its URL has no host that can be called") from None
     return ReadUrl(
-        scheme=scheme,
-        host=host.lower(),
+        origin=origin,
         path=path.replace(" ", "%20"),
         query=(*read_pairs(_as_references(parts.query)), *query),
         user=_as_references(user) if at else None,

@@ -55,20 +55,41 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES | TEXTS, inner, max_size=6),
     max_leaves=25,
 )
-INFO = st.just({"name": "n", "schema": SCHEMA.format("2.1.0")}) | VALUES
+URLS = st.sampled_from(
+    ("https://a.example/:id/{{x}}?x={{x}}&token=1", "{{base}}/x", {"host": ["{{base}}"], "path": [":id"], "query": []})
+)
+ENTRIES = st.lists(
+    st.fixed_dictionaries({"key": TEXTS}, optional={"value": SCALARS, "disabled": st.booleans(), "type": TEXTS}),
+    max_size=4,
+)
+BODIES = st.one_of(
+    st.fixed_dictionaries({"mode": st.just("raw"), "raw": TEXTS}),
+    st.fixed_dictionaries(
+        {"mode": st.just("raw"), "raw": VALUES.map(lambda value: msgspec.json.encode(value).decode())}
+    ),
+    st.fixed_dictionaries(
+        {"mode": st.just("graphql"), "graphql": st.fixed_dictionaries({"query": TEXTS, "variables": TEXTS})}
+    ),
+    *(st.fixed_dictionaries({"mode": st.just(mode), mode: ENTRIES}) for mode in ("urlencoded", "formdata", "file")),
+)
+AUTHS = st.sampled_from(("basic", "bearer", "apikey", "oauth2")).flatmap(
+    lambda kind: st.fixed_dictionaries({"type": st.just(kind), kind: ENTRIES | VALUES})
+)
 REQUESTS = st.fixed_dictionaries(
-    {},
+    {"url": URLS | VALUES},
     optional={
-        "method": TEXTS,
-        "url": VALUES,
-        "header": VALUES,
-        "auth": VALUES,
-        "body": VALUES | st.fixed_dictionaries({"mode": TEXTS, "raw": TEXTS, "graphql": VALUES, "urlencoded": VALUES}),
+        "method": st.sampled_from(("GET", "post", "PUT")) | TEXTS,
+        "header": ENTRIES | VALUES,
+        "auth": AUTHS | VALUES,
+        "body": BODIES | VALUES,
     },
 )
-ITEMS = st.fixed_dictionaries({}, optional={"name": VALUES, "request": REQUESTS | VALUES, "item": VALUES})
+ITEMS = st.fixed_dictionaries({"request": REQUESTS | VALUES}, optional={"name": VALUES, "event": VALUES})
+FOLDERS = st.fixed_dictionaries({"item": st.lists(ITEMS, max_size=3)}, optional={"auth": AUTHS, "variable": ENTRIES})
+BASE = st.just([{"key": "base", "value": "b.example"}, {"key": "token", "value": "{{x}}"}])
 COLLECTIONS = st.fixed_dictionaries(
-    {"info": INFO, "item": st.lists(ITEMS | VALUES, max_size=4)}, optional={"auth": VALUES, "variable": VALUES}
+    {"info": st.just({"name": "n", "schema": SCHEMA.format("2.1.0")}), "item": st.lists(ITEMS | FOLDERS, min_size=1)},
+    optional={"auth": AUTHS | VALUES, "variable": BASE | ENTRIES | VALUES},
 )
 
 
@@ -81,10 +102,16 @@ def imported_or_said(read: Callable[[], Imported]) -> Imported | str:
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(content=COLLECTIONS | VALUES, values=st.none() | VALUES)
+@given(content=COLLECTIONS, values=st.none() | ENTRIES.map(lambda listed: {"values": listed}) | VALUES)
 def test_arbitrary_json_is_imported_or_refused(content: Any, values: Any) -> None:
     result = imported_or_said(partial(imported_collection, content, environment=values))
     assert isinstance(result, Imported) or (result and "\n" not in result)
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=VALUES)
+def test_arbitrary_json_is_no_collection(content: Any) -> None:
+    assert isinstance(imported_or_said(partial(imported_collection, content)), str)
 
 
 @settings(max_examples=100, deadline=None)

@@ -291,7 +291,7 @@ def test_what_has_no_value_is_asked_for_and_examples_are_shown() -> None:
 
 
 def test_files_and_typed_fields_of_a_form() -> None:
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"key": "f", "type": "file", "src": ["/a", "/b"], "description": "Both"},
         {"key": "g", "type": "file", "src": None, "disabled": True},
         {"key": "m", "value": '{"k": 1}', "contentType": "application/json"},
