@@ -64,7 +64,7 @@ def telling(state: State, *, is_async: bool, name: str = "counter", **attributes
     def unavailable_now(cls: type[Tool], services: Services) -> Any:
         return said(services)
 
-    hook = classmethod(unavailable) if is_async else classmethod(unavailable_now)  # type: ignore[var-annotated]
+    hook = classmethod(unavailable) if is_async else classmethod(unavailable_now)
     return tool_of(lambda: "done", name=name, action=name, unavailable=hook, **attributes)
 
 

@@ -250,7 +250,7 @@ async def test_of_a_built_in_tool_a_user_says_how_it_stands_and_nothing_else(jou
         await refused(rows.edit(default_id("weather"), user_id="u", label="x"), "built-in")
         await refused(rows.edit("internal", user_id="u", label="x"), "built-in")
         for standing in ("off", "off", "ask", "off", "on", "on", "ask"):
-            said = await rows.built_ins.set("clock", standing, user_id="u")  # type: ignore[arg-type]
+            said = await rows.built_ins.set("clock", standing, user_id="u")
             assert (said.standing, said.set_by) == (standing, None if standing == "on" else "user")
             stands = {
                 user_id: [each for each in await rows.built_ins.list(user_id=user_id) if each.set_by is not None]

@@ -160,7 +160,12 @@ async def test_stored_rows_obey_who_may_be_there_and_not_how_built_ins_stand(jou
         await engine.rows.add(weather_row(config={"offers": ["snow"]}), user_id="u")
         await engine.rows.edit("w1", user_id="u", actions=[])
         await engine.rows.edit("w1", user_id="u", actions=None)
-    everywhere = [{}, {"agent_id": "a"}, {"tool_ids": ("w1",)}, {"tool_ids": ("w1",), "agent_id": "a"}]
+    everywhere: list[dict[str, Any]] = [
+        {},
+        {"agent_id": "a"},
+        {"tool_ids": ("w1",)},
+        {"tool_ids": ("w1",), "agent_id": "a"},
+    ]
     for policy, snow in (
         (ToolPolicy(standing={"weather": "off"}), "snow"),
         (ToolPolicy(deny=("weather",)), ""),
