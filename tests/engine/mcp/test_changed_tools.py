@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine import CallContext, Engine, ToolRow
+from engine import CallContext, Engine, Grantee, ToolRow
 from engine.contract import AskAgain
 from engine.mcp.sessions import Sessions
 from events import Denied, Executed, Paused
 from tests.engine.mcp.scripted_server import LOOK, ScriptedServer, scripted_server
-from tests.engine.mcp.serving import U, mcp_engine, mcp_row
+from tests.engine.mcp.serving import U, V, mcp_engine, mcp_row
 from tests.engine.mcp.test_listing import tool_for
 from tests.engine.staging import call, outcome_of, proved
 
@@ -133,3 +133,24 @@ async def test_a_tool_asked_directly_says_what_changed_and_to_what() -> None:
         # A server that is away keeps no call from being tried.
         server.answers["tools/list"] = lambda _: {"code": -32000, "message": "not now"}
         assert await tool.preview_decision("send", {}) == (False, False)
+
+
+async def test_a_changed_tool_asks_whom_its_row_is_shared_to(sqlite_url: str) -> None:
+    """The owner's own look ends that for everyone: who accepted the row trusts its owner."""
+    with scripted_server() as server:
+        server.tools = [SEND]
+        row = await stored_row(server)
+        async with mcp_engine(url=sqlite_url) as engine:
+            await engine.rows.add(row, user_id="u")
+            await engine.rows.share(row.id, Grantee.everyone(), user_id="u")
+            await engine.rows.offers.accept(row.id, user_id="v")
+            assert isinstance(await sent(engine, "c1", V), Executed)
+            server.tools = [CHANGED]
+            _let_listing_age(engine)
+            asked = await sent(engine, "c2", V)
+            assert isinstance(asked, Paused)
+            assert "since its owner last looked" in asked.reason
+            now = (await stored_row(server)).actions_metadata
+            await engine.rows.edit(row.id, user_id="u", actions_metadata=now)
+            assert isinstance(await sent(engine, "c3", V), Executed)
+            await proved(engine)
