@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from engine.actions import Action
 from engine.credentials import Credentials
-from engine.rows import ActionSettings
+from engine.rows import ActionSettings, ToolRow
 from engine.secret_forms import SecretForms
 from engine.secret_names import ends_as_secret
 from engine.write_only import with_write_only
+from events.errors import Refused
 
-__all__ = ("named_secrets", "stored_secrets")
+__all__ = ("check_values", "named_secrets")
 
 _WORDS: Final = re.compile(r"[\s:,;=&/@?\"']+")
 _SEEN: Final = "and would stand here for all to see who use the row: put it among the secrets"
@@ -37,9 +38,19 @@ def named_secrets(action: Action, said: ActionSettings) -> Iterator[str]:
             yield f"{key!r} of {action.name!r} is for nobody to read again (writeOnly) {_SEEN}"
 
 
-def stored_secrets(actions: Iterable[ActionSettings], credentials: Credentials) -> Iterator[str]:
-    """Yield which presets and pinned values are a row's stored secrets, or have one for a word; none is quoted."""
-    forms = SecretForms(credentials)
+def check_values(row: ToolRow, secrets: Callable[[ToolRow], Credentials]) -> None:
+    """Refuse that a preset or pinned value of a row is one of its secrets, or has one for a word.
+
+    :param secrets: opens them; asked only where there are values
+    :raises Refused: if one is; the text says of all that are, and quotes none
+    :raises CredentialsError: if its secrets cannot be opened
+    """
+    said = [each for each in row.actions or () if each.presets or each.pinned]
+    if said and (problems := list(_stored(said, SecretForms(secrets(row))))):
+        raise Refused(f"these actions of {row.name!r} cannot be stored: {'; '.join(problems)}")
+
+
+def _stored(actions: Iterable[ActionSettings], forms: SecretForms) -> Iterator[str]:
     for said in actions:
         for key, value in _given(said):
             if any(forms.holds(part) for text in _texts(value) for part in (text, *_WORDS.split(text))):

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from engine.bare_secrets import check_values
 from engine.credentials import Credentials
 from engine.row_definition import Held
 from engine.row_tools import RowTools
@@ -72,7 +73,7 @@ class RowEdit(msgspec.Struct, frozen=True, kw_only=True):
                 _require_no_waiver(held.row, row)
             await tools.check_actions(row, compared=held.role == "owner")
         elif row.credentials != held.row.credentials:
-            tools.check_values(row)
+            check_values(row, tools.secrets)
         return row
 
     @property

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from engine.action_check import check_action_names, check_actions
 from engine.actions import Action, resolve_actions
-from engine.bare_secrets import stored_secrets
+from engine.bare_secrets import check_values
 from engine.config_check import check_config, without_secret_values
 from engine.contract import Tool
 from engine.credentials import Credentials
@@ -131,17 +131,7 @@ class RowTools:
         if row.actions:
             check_actions(row.name, await self.actions(row), row.actions)
             if compared:
-                self.check_values(row)
-
-    def check_values(self, row: ToolRow) -> None:
-        """Refuse that what a row says of actions has one of its secrets in it.
-
-        :raises Refused: if it has
-        :raises CredentialsError: if its secrets cannot be opened
-        """
-        said = [each for each in row.actions or () if each.presets or each.pinned]
-        if said and (problems := list(stored_secrets(said, self.secrets(row)))):
-            raise Refused(f"these actions of {row.name!r} cannot be stored: {'; '.join(problems)}")
+                check_values(row, self.secrets)
 
     async def actions(self, row: ToolRow) -> tuple[Action, ...]:
         """Return the actions of a row as its tool has them, whatever its owner says of them.
