@@ -42,9 +42,13 @@ async def test_what_is_shared_waits_for_each_user_by_itself(journal_url: str) ->
             for user in users:
                 assert (await names_of(engine, user), await waiting(engine, user)) == ([], ["w1"])
                 plain = CallContext(user_id=user, message_id=f"m{user}{grantee}")
-                for turn, end in ((plain, "unknown_tool"), (plain_of(plain, ("w1",)), None)):
-                    done = await outcome_of(engine, call({"city": "Ulm"}, name="forecast"), turn)
-                    assert isinstance(done, Failed) == (end is not None), (user, done)
+                for name in ("forecast", "forecast_w1", "weather_forecast"):
+                    unknown = await outcome_of(engine, call({"city": "Ulm"}, name=name, call_id=name), plain)
+                    assert isinstance(unknown, Failed), (user, unknown)
+                    assert unknown.kind == "unknown_tool"
+                listed = CallContext(user_id=user, message_id=f"ids {plain.message_id}", tool_ids=("w1",))
+                done = await outcome_of(engine, call({"city": "Ulm"}, name="forecast"), listed)
+                assert isinstance(done, Executed), "its caller chose it"
             first = users[0]
             for _ in range(2):
                 taken = await offers.accept("w1", user_id=first)
@@ -56,11 +60,6 @@ async def test_what_is_shared_waits_for_each_user_by_itself(journal_url: str) ->
             await engine.rows.unshare("w1", grantee, user_id="u")
             assert await names_of(engine, first) == []
         await proved(engine)
-
-
-def plain_of(context: CallContext, ids: tuple[str, ...]) -> CallContext:
-    """Return a turn whose caller chose its rows."""
-    return CallContext(user_id=context.user_id, message_id=f"ids {context.message_id}", tool_ids=ids)
 
 
 async def test_an_acceptance_ends_with_its_share(journal_url: str) -> None:
