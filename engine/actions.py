@@ -116,10 +116,12 @@ def resolve_actions(row: ToolRow, tool: type[Tool], metadata: Any) -> tuple[Acti
         tool.actions_in_config,
         row.synthesised,
     )
+    complete = getattr(tool, "completed_definition", None) if tool.actions_in_config else None
     resolved: dict[str, Action] = {}
     for name, stated in _entries(row.config.get("actions") if tool.actions_in_config else metadata):
         if name not in resolved and not (named_only and name not in settings):
-            resolved[name] = _action(name, stated, settings.get(name, _AS_IT_IS), of_class)
+            whole = stated if complete is None else complete(stated)
+            resolved[name] = _action(name, whole, settings.get(name, _AS_IT_IS), of_class)
     return tuple(resolved.values())
 
 

@@ -145,6 +145,8 @@ class Tool(ABC):
     person each time, whatever is allowed otherwise. Raising, or taking longer than ten seconds, counts as that;
     raising ``AskAgain`` tells the person why. It may have ``preview_request(action_name, arguments) -> str``: what the
     call would send out, without its secrets; it sends nothing, and raises ``Refused`` where the call would be refused.
+    One with ``actions_in_config`` may have a class method ``completed_definition(definition) -> definition``: a
+    configured action as it is to be read, e.g. with an argument more.
     And it may have a class method ``unavailable(services) -> str | None``, sync or async, asked at most every 30 s: why
     it cannot work at present, for people. While it says so, raises, or takes longer than a second, it is in no turn.
     """

@@ -48,22 +48,23 @@ class Authorized:
         tokens = (*self._used, *self._scope.services.shared(Tokens).of(self._scope))
         return {**forms, **{f"access token {number}": each.value for number, each in enumerate(tokens)}}
 
-    async def sent(self, request: OutgoingRequest, parts: Signed, seconds: float) -> Reply:
+    async def sent(self, request: OutgoingRequest, parts: Signed, seconds: float, largest: int | None = None) -> Reply:
         """Send a request and return its reply, as :func:`engine.api.sending.sent` does.
 
         A 401 ends the token. Where it was a kept one, and the request may be repeated, it is sent once more with a
         fresh one.
 
         :param seconds: for all of it together, tokens included
+        :param largest: bytes of the body, within the policy's limit; None: that
         :raises NoToken: if there is no token; the request was not sent
         :raises TooSoon: if there is no turn for it
         :raises NetError: if no reply came
         """
         if self._credentials is None:
-            return await sent(self._client, request, parts, seconds, self._turn)
+            return await sent(self._client, request, parts, seconds, self._turn, largest=largest)
         deadline = anyio.current_time() + seconds
         held = await self._held(self._credentials, deadline)
-        reply = await self._tried(request, parts, held, deadline)
+        reply = await self._tried(request, parts, held, deadline, largest)
         if reply.status == 401 and request.repeatable and not held.is_fresh:
             try:
                 held = await self._held(self._credentials, deadline)
@@ -71,7 +72,7 @@ class Authorized:
                 self.note = f"The access token was not accepted, and there is no other. {error}"
                 return reply
             with suppress(TooSoon):
-                reply = await self._tried(request, parts, held, deadline)
+                reply = await self._tried(request, parts, held, deadline, largest)
         if reply.status == 401:
             self.note = "The access token was not accepted; the next call asks for another."
         return reply
@@ -81,9 +82,11 @@ class Authorized:
         self._used.append(held.token)
         return held
 
-    async def _tried(self, request: OutgoingRequest, parts: Signed, held: Held, deadline: float) -> Reply:
+    async def _tried(
+        self, request: OutgoingRequest, parts: Signed, held: Held, deadline: float, largest: int | None
+    ) -> Reply:
         left = max(0.0, deadline - anyio.current_time())
-        reply = await sent(self._client, request, parts.bearing(held.token.value), left, self._turn)
+        reply = await sent(self._client, request, parts.bearing(held.token.value), left, self._turn, largest=largest)
         if reply.status == 401 and self._credentials is not None:
             self._scope.services.shared(Tokens).drop(self._scope, self._credentials, held.token)
         return reply

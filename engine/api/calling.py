@@ -7,13 +7,18 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from engine.api.authorized import Authorized
 from engine.api.client_credentials import ClientCredentials
+from engine.api.decoding import Content
 from engine.api.masking import Masker
+from engine.api.next_page import way_on
 from engine.api.operation import Operation
+from engine.api.page_reading import Collected, PageReader, read_page
+from engine.api.pages import wanted_pages
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
 from engine.api.row_config import SETTINGS
@@ -41,6 +46,8 @@ class Call(msgspec.Struct, frozen=True):
     """A call ready to be sent; its ``repr`` shows no secret.
 
     :ivar client: what an access token is to be asked for with; None: it needs none
+    :ivar secrets: those that its requests are signed with
+    :ivar pages: how many are read, the first included
     """
 
     operation: Operation
@@ -48,6 +55,8 @@ class Call(msgspec.Struct, frozen=True):
     parts: Signed
     masker: Masker
     client: ClientCredentials | None = None
+    secrets: dict[str, str] = {}
+    pages: int = 1
 
     def __repr__(self) -> str:
         return f"<Call {self.request!r}>"
@@ -65,11 +74,12 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
             raise Refused(f"The credential {quoted(name)} has the name of a setting: its owner must rename it.")
     operation = Operation.of(dict(config))
     arguments = Arguments(query_params=config.get("query_params") or {}, headers=config.get("headers") or {}, body=body)
+    pages = wanted_pages(operation.pages, arguments.query_params)
     request = build(operation, arguments, idempotency_key)
     secrets = secrets_of(operation.security, credentials)
     # All the row's secrets are looked for, not only those of this operation.
     client = client_of(operation.security, secrets)
-    return Call(operation, request, signed(request, secrets), Masker(credentials), client)
+    return Call(operation, request, signed(request, secrets), Masker(credentials), client, secrets, pages)
 
 
 async def called(scope: Scope, action: str, call: Call, seconds: float) -> ToolResult:
@@ -78,6 +88,7 @@ async def called(scope: Scope, action: str, call: Call, seconds: float) -> ToolR
     :param action: whose rate it counts for
     :param seconds: for all attempts together
     """
+    deadline = anyio.current_time() + seconds
     authorized = Authorized(scope, call.client, _turn(scope, action, call.operation))
     try:
         reply = await authorized.sent(call.request, call.parts, seconds)
@@ -88,8 +99,35 @@ async def called(scope: Scope, action: str, call: Call, seconds: float) -> ToolR
     except NetError as error:
         masker = call.masker.knowing(authorized.secrets)
         return failure(masker.text(_said(error, call.request.method, seconds)))
+    if call.operation.pages is not None:
+        return await _paged(authorized, call, reply, deadline, scope.services.net.largest)
     masker = call.masker.knowing(authorized.secrets)
     return _noted(await _result(reply, call.operation, masker), masker.text(authorized.note))
+
+
+async def _paged(authorized: Authorized, call: Call, reply: Reply, deadline: float, largest: int) -> ToolResult:
+    """Return the first page's result, as that of any call, with the items of the others where these are wanted."""
+    page = await read_page(call.operation, call.request, call.parts, reply)
+    sign = partial(signed, secrets=call.secrets)
+    reader = PageReader(call.operation, sign, authorized.sent, deadline=deadline, largest=largest)
+    found = await reader.collected(page, call.request, call.pages if page.items is not None else 1)
+    masker = call.masker.knowing(authorized.secrets)
+    result = await _result(reply, call.operation, masker, page.content)
+    if not 200 <= reply.status < 300:
+        return _noted(result, masker.text(authorized.note))
+    data = dict(result.data)
+    if call.pages > 1 and page.items is not None:
+        data.pop("link", None)
+        data |= {"data": await _masked(masker, found), "pages": found.count}
+    if found.onward is not None:
+        data["next"] = masker.value(way_on(call.operation, found.onward))
+    notes = [found.said(call.pages, page.items is not None), authorized.note]
+    return _noted(ToolResult(data, result.status), masker.text(" ".join(filter(None, notes))))
+
+
+async def _masked(masker: Masker, found: Collected) -> Any:
+    work = partial(masker.value, found.items)
+    return work() if found.size <= _AT_ONCE else await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 def _turn(scope: Scope, action: str, operation: Operation) -> Turn | None:
@@ -102,10 +140,9 @@ def _too_soon(operation: Operation, error: TooSoon) -> str:
     return f"Rate limit: the action takes {operation.rate}; try again in {ceil(error.seconds)} s. Nothing was sent."
 
 
-async def _result(reply: Reply, operation: Operation, masker: Masker) -> ToolResult:
-    if len(reply.body) <= _AT_ONCE:
-        return result_of(reply, operation, masker)
-    return await anyio.to_thread.run_sync(partial(result_of, reply, operation, masker), abandon_on_cancel=True)
+async def _result(reply: Reply, operation: Operation, masker: Masker, content: Content | None = None) -> ToolResult:
+    work = partial(result_of, reply, operation, masker, content)
+    return work() if len(reply.body) <= _AT_ONCE else await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 def _noted(result: ToolResult, note: str) -> ToolResult:

@@ -11,6 +11,7 @@ import msgspec
 
 from engine.api.client_credentials import ClientAuth, scope_fault, token_url_fault
 from engine.api.media import MediaType
+from engine.api.pages import Pages
 from engine.pacing.rate import Rate
 from engine.refusals import quoted
 from events.errors import Refused
@@ -121,6 +122,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     :ivar idempotency_header: carries the call's idempotency key
     :ivar project: a JMESPath expression, applied to a response's JSON
     :ivar body_root: the outermost element of an XML body
+    :ivar pages: how its responses lead from one to the next; None: each stands alone
     :ivar rate: how often it may be called, for all who call it together
     :ivar trusted_origins: the only ones that its credentials go to; None: its own URL's (see ``engine.api.origins``)
     """
@@ -137,6 +139,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_header: str | None = None
     idempotent: bool = False
     project: str | None = None
+    pages: Pages | None = None
     rate: Rate | None = None
     trusted_origins: tuple[str, ...] | None = None
 
@@ -161,6 +164,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         _check_security(operation)
         if operation.project is not None:
             compiled(operation.project)
+        if operation.pages is not None:
+            operation.pages.check(operation.method, compiled)
         return operation
 
     @property

@@ -12,6 +12,7 @@ from engine.api.bodies import Body, written_body
 from engine.api.headers import Header, header_name, header_value, written_headers
 from engine.api.operation import Injection, Operation, Wire
 from engine.api.origins import require_trusted
+from engine.api.pages import ARGUMENT
 from engine.api.path import VARIABLE, filled_path, filled_query
 from engine.api.preview import Preview
 from engine.api.query import Pair, own_pairs, pairs_of, query_text
@@ -122,6 +123,8 @@ def _sorted(
 ) -> _Parts:
     parts, names = _Parts(), _parameter_names(operation, values)
     for argument, value in values.items():
+        if argument == ARGUMENT and operation.pages is not None:
+            continue
         wire = operation.wire.query_params.get(argument) or Wire()
         name = wire.name or argument
         place = wire.place or ("path" if name in variables else "query")

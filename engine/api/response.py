@@ -12,7 +12,7 @@ from engine.api.wording import text_of
 from engine.contract import ToolResult
 from engine.net.reply import Reply
 
-__all__ = ("ERROR_TEXT", "SUCCESS", "failure", "result_of")
+__all__ = ("ERROR_TEXT", "SUCCESS", "failure", "projected", "result_of")
 
 SUCCESS: Final = "API call successful."
 
@@ -28,19 +28,21 @@ def failure(message: str) -> ToolResult:
     return ToolResult({"status_code": None, "data": None, "message": message}, status="error")
 
 
-def result_of(reply: Reply, operation: Operation, masker: Masker) -> ToolResult:
+def result_of(reply: Reply, operation: Operation, masker: Masker, content: Content | None = None) -> ToolResult:
     """Return a reply as a result, without the secrets of its request; never raises.
 
     From 400 on its status is ``error``, and of its body no more than :data:`ERROR_TEXT` characters are kept. Of any
     other, ``operation.project`` is applied to the body where that is JSON.
+
+    :param content: the reply's, where it is decoded already
     """
-    content = _masked(decoded(reply), reply, masker)
+    content = _masked(decoded(reply) if content is None else content, reply, masker)
     is_error = reply.status >= 400
     if is_error:
         content = _bounded(content)
         message = ". ".join([f"HTTP Error {reply.status}", *_sentences([*_wait(reply), *content.notes])])
     else:
-        content = _projected(content, operation.project)
+        content = projected(content, operation.project)
         message = " ".join([SUCCESS, *_redirected(reply), *content.notes])
     result = {"status_code": reply.status, "data": content.data, "message": message, **_told(reply, _TOLD, masker)}
     if operation.method in ("HEAD", "OPTIONS"):
@@ -85,7 +87,8 @@ def _bounded(content: Content) -> Content:
     return Content(text[:ERROR_TEXT], (*content.notes, f"Of its text the first {ERROR_TEXT} characters are given."))
 
 
-def _projected(content: Content, expression: str | None) -> Content:
+def projected(content: Content, expression: str | None) -> Content:
+    """Return what a JMESPath leaves of JSON; where it cannot be applied, all of it, with a note."""
     if expression is None or content.data is None:
         return content
     if content.kind != "json":

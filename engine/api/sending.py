@@ -23,7 +23,13 @@ Turn: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 async def sent(
-    client: SafeClient, request: OutgoingRequest, parts: Signed, seconds: float, turn: Turn | None = None
+    client: SafeClient,
+    request: OutgoingRequest,
+    parts: Signed,
+    seconds: float,
+    turn: Turn | None = None,
+    *,
+    largest: int | None = None,
 ) -> Reply:
     """Send a request, again where it may be and that may help, and return its reply; redirects are not followed.
 
@@ -31,11 +37,12 @@ async def sent(
 
     :param seconds: for all of it together
     :param turn: waited for before each attempt; where there is none in time, what the attempt before brought counts
+    :param largest: bytes of the body, within the policy's limit; None: that
     :raises TooSoon: if there was no turn for the first: nothing was sent
     :raises NetError: if no reply came
     """
     deadline = anyio.current_time() + seconds
-    send: Callable[[], Awaitable[Reply]] = partial(_send, client, request, parts, deadline)
+    send: Callable[[], Awaitable[Reply]] = partial(_send, client, request, parts, deadline, largest)
     if turn is not None:
         send = _InTurn(send, turn, deadline)
     return await (retried(send, deadline) if request.repeatable else send())
@@ -61,12 +68,15 @@ class _InTurn:
         return self._last
 
 
-async def _send(client: SafeClient, request: OutgoingRequest, parts: Signed, deadline: float) -> Reply:
+async def _send(
+    client: SafeClient, request: OutgoingRequest, parts: Signed, deadline: float, largest: int | None
+) -> Reply:
     async with client.stream(
         request.method,
         parts.url,
         headers=parts.headers,
         content=request.content,
+        largest=largest,
         deadline=max(0.0, deadline - anyio.current_time()),
         secret_headers=parts.secret_headers,
     ) as answer:

@@ -70,6 +70,15 @@ class ApiTool(Tool):
         # The journal's key is unique within a user, the API's within an account, which several users may share.
         return str(uuid5(_KEYS, f"{context.user_id!r} {self.scope.tool_id!r} {context.idempotency_key}"))
 
+    @classmethod
+    def completed_definition(cls, definition: dict[str, Any]) -> dict[str, Any]:
+        """Return an operation's definition with the argument that says how many pages are read, if it has pages."""
+        if "pages" not in definition:
+            return definition
+        from engine.api.pages import with_argument
+
+        return with_argument(definition)
+
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return nothing: the actions are the row's."""
         return []
