@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -16,6 +17,8 @@ LAST: Final = -1
 
 _QUOTED: Final = 80
 _LISTED: Final = 5
+_COUNTED: Final = 100
+"""Places that are looked for: a long piece that overlaps itself has very many, each as dear as the text is long."""
 
 
 class EditError(ValueError):
@@ -37,12 +40,7 @@ class TextKind(msgspec.Struct, frozen=True):
     def fitting(self, content: str) -> str:
         """Return the text as a database can store it. :raises EditError: if it is too long"""
         content = STORABLE_TEXT.clean(content)
-        size = len(content.encode())
-        if size > self.largest:
-            raise EditError(
-                f"{self.noun.capitalize()} too long: it would have {size} bytes, at most {self.largest} are kept. "
-                "Shorten it."
-            )
+        self._require_room(len(content.encode()))
         return content
 
     def replaced(self, content: str, old: str, new: str, everywhere: bool = False) -> str:
@@ -58,7 +56,9 @@ class TextKind(msgspec.Struct, frozen=True):
         if first is None:
             raise EditError(f"String '{_quoted(old)}' not found in {self.noun}.{_near(content, old, self.quoted)}")
         if not everywhere and (second := next(places, None)) is not None:
-            raise EditError(self._ambiguous(content, old, [first, second, *places]))
+            raise EditError(self._ambiguous(content, old, [first, second, *islice(places, _COUNTED - 1)]))
+        # Counted first: small pieces, each replaced by a long text, would fill the memory.
+        self._require_room(_size(content) + content.count(old) * (_size(new) - _size(old)))
         return self.fitting(content.replace(old, new))
 
     def inserted(self, content: str, line_number: int, text: str) -> str:
@@ -92,11 +92,21 @@ class TextKind(msgspec.Struct, frozen=True):
             raise EditError(f"Line range out of bounds. {self.noun.capitalize()} has {len(lines)} lines.")
         return "\n".join(f"{number}: {lines[number - 1]}" for number in range(first, end + 1))
 
+    def _require_room(self, size: int) -> None:
+        if size > self.largest:
+            raise EditError(
+                f"{self.noun.capitalize()} too long: it would have {size} bytes, at most {self.largest} are kept. "
+                "Shorten it."
+            )
+
     def _ambiguous(self, content: str, old: str, places: list[int]) -> str:
         shown = "; ".join(_line_at(content, place, self.quoted) for place in places[:_LISTED])
         more = f"; and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
+        times = f"{len(places)} times"
+        if len(places) > _COUNTED:
+            more, times = "; and more", f"more than {_COUNTED} times"
         return (
-            f"String '{_quoted(old)}' occurs {len(places)} times in {self.noun} ({shown}{more}). Give more of the text "
+            f"String '{_quoted(old)}' occurs {times} in {self.noun} ({shown}{more}). Give more of the text "
             "around the one you mean, or set replace_all."
         )
 
@@ -107,6 +117,10 @@ def lines_of(content: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return lines
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _places(content: str, piece: str) -> Iterator[int]:

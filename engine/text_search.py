@@ -86,7 +86,11 @@ class TextSearch:
 
     async def _holding(self, folded: str, keys: Sequence[str]) -> list[Hit]:
         rows = await self._store.read(self._texts.contents.bind(self._store, keys=keys))
-        return [_hit(key, content, folded) for key, content in sorted(rows) if folded in content.casefold()]
+        return [
+            _hit(key, content, folded) if folded in content.casefold() else Hit(key)
+            for key, content in sorted(rows)
+            if folded in content.casefold() or folded in key.casefold()
+        ]
 
     async def _named_so(self, piece: str, folded: str, within: KeyRange) -> list[str]:
         pattern = f"%{''.join(map(_likened, piece))}%".lower()
@@ -97,10 +101,13 @@ class TextSearch:
 
 
 def _likened(character: str) -> str:
-    """Return a character of a LIKE pattern. Databases know the case of ASCII alone, so other cased ones stay open."""
+    """Return a character of a LIKE pattern.
+
+    Databases know the case of ASCII alone, so what else has one stays open, in length too: "ß" is "SS" in the other.
+    """
     if character in "%_\\":
         return "\\" + character
-    return character if character.isascii() or character.lower() == character.upper() else "_"
+    return character if character.isascii() or character.lower() == character.upper() else "%"
 
 
 def _rank(key: str, folded: str) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
+
+from anyio import to_thread
 
 from engine.action_entry import action_definition, text_definition
 from engine.contract import Tool, ToolContext, ToolResult
@@ -57,7 +60,9 @@ class Telegram(Tool):
 
         counts, run = self.scope.services.shared(run_counts), run_of(self.scope, context)
         try:
-            requests = self._requests(action_name, kwargs, _token(self.config))
+            # In a thread: Markdown can be such that reading it takes a second.
+            asked = partial(self._requests, action_name, kwargs, _token(self.config))
+            requests = await to_thread.run_sync(asked, abandon_on_cancel=True)
             counts.take(run, len(requests), Given(self.config, "setting").whole("max_per_run", _PER_RUN, 1, 1000))
         except Refused as error:
             return ToolResult({"status_code": None, "message": str(error)}, status="error")

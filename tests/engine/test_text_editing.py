@@ -42,6 +42,19 @@ def test_a_piece_is_replaced_literally_where_it_is_alone(content: str, old: str,
         assert NOTE.replaced(content, old, new, everywhere=True) == content.replace(old, new)
 
 
+def test_places_beyond_a_hundred_are_not_counted_and_nothing_is_made_that_would_not_be_kept() -> None:
+    """A long piece that overlaps itself, or short ones replaced by a long text, cost neither minutes nor gigabytes."""
+    page = TextKind("page", 1_000_000)
+    for content, old in (("a" * 1_000_000, "a" * 500_000), ("ab" * 500_000, "ab" * 250_000), ("x\n" * 102, "x")):
+        with pytest.raises(EditError, match=r"occurs more than 100 times in page \(line 1: .*; and more\)"):
+            page.replaced(content, old, "")
+    with pytest.raises(EditError, match=r"occurs 100 times in page \(line 1: .*; and 95 more\)"):
+        page.replaced("x\n" * 100, "x", "")
+    with pytest.raises(EditError, match="Page too long: it would have 1000000000000 bytes"):
+        page.replaced("a" * 1_000_000, "a", "b" * 1_000_000, everywhere=True)
+    assert page.replaced("a" * 500_000, "a", "é", everywhere=True) == "é" * 500_000
+
+
 @given(FEW, st.integers(-1, 9), FEW)
 def test_lines_are_inserted_before_a_line_or_at_the_end(content: str, line: int, text: str) -> None:
     lines = lines_of(content)

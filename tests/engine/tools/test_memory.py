@@ -252,6 +252,24 @@ async def test_files_are_found_by_name_then_path_then_content(journal_url: str) 
         assert "/a.md" not in await run("memory_search", query="haystack_50")
 
 
+async def test_names_come_first_however_many_contents_have_it(journal_url: str) -> None:
+    """Beyond 256 texts the names are looked through by the database, which knows the case of ASCII alone."""
+    async with opened(journal_url) as store:
+        run = runner(store)
+        await made(run, *(f"/d/{number}" for number in range(258)), text="Die Straße, the 50% of it_all")
+        await made(run, "/z/STRASSE", "/z/straße 2", "/z/50% of", "/z/5000 of", text="")
+        for query, first in (
+            ("straße", ["/z/STRASSE", "/z/straße 2"]),
+            ("50% OF", ["/z/50% of"]),
+            ("it_all", []),
+        ):
+            lines = (await run("memory_search", query=query)).split("\n")
+            found = [line[2:].partition(" (line")[0] for line in lines if line.startswith("- ")]
+            assert found[: len(first)] == first, query
+            assert all(path.startswith("/d/") for path in found[len(first) :]), query
+            assert len(found) == 50
+
+
 async def test_a_long_listing_comes_in_pages(sqlite_url: str) -> None:
     async with opened(sqlite_url) as store:
         run = runner(store)

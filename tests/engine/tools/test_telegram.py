@@ -71,6 +71,21 @@ async def test_markdown_is_shown_as_such_and_needs_no_escaping() -> None:
                 assert part["entities"] == [{"type": "bold", "offset": 0, "length": units(part["text"])}]
 
 
+@pytest.mark.parametrize(
+    "text", ["1. " * 13_000, "> - " * 10_000, "$" * 40_000, "+\t" * 20_000], ids=lambda text: text[:3].strip()
+)
+async def test_markdown_that_would_fill_the_memory_is_refused(text: str) -> None:
+    """The library makes hundreds of megabytes of some, and takes ten seconds for others."""
+    with raw_server() as server:
+        server.answers = [recorded("telegram_sent.json")]
+        async with calling(Telegram, **at(server)) as call:
+            sent = await call("telegram_send_message", text=text, parse_mode="Markdown")
+            assert "too intricate" in error_of(sent)["message"]
+            nested = "- " * 15 + "a\n" + "-" * 40 + "\n> > x costs $5"
+            assert (await call("telegram_send_message", text=nested, parse_mode="Markdown")).data["message_ids"] == [41]
+        assert len(server.received) == 1
+
+
 async def test_long_texts_are_parted_between_what_readers_see() -> None:
     for text, most, parts in (
         ("short", 10, ["short"]),
