@@ -10,7 +10,7 @@ from engine.api.importing import Imported, import_postman
 from engine.api.row_config import problems_of
 from tests.engine.api.importing.documents import sound
 
-__all__ = ("collection", "imported_collection", "only", "request")
+__all__ = ("SCHEMA", "collection", "imported_collection", "only", "raw", "request", "setting")
 
 SCHEMA = "https://schema.getpostman.com/json/collection/v{}/collection.json"
 
@@ -39,3 +39,14 @@ def only(item: dict[str, Any], **rest: Any) -> dict[str, Any]:
     """Return the one action that a collection of one item becomes."""
     (definition,) = imported_collection(collection(item, **rest)).actions.values()
     return definition
+
+
+def setting(kind: str, **settings: str) -> dict[str, Any]:
+    """Return an authentication of 2.1."""
+    return {"type": kind, kind: [{"key": key, "value": text} for key, text in settings.items()]}
+
+
+def raw(text: str, language: str | None = None) -> dict[str, Any]:
+    """Return a raw body."""
+    options = {"options": {"raw": {"language": language}}} if language else {}
+    return {"body": {"mode": "raw", "raw": text, **options}}

@@ -34,84 +34,61 @@ def auth(version: str, kind: str, **settings: str) -> dict[str, Any]:
     return {"type": kind, kind: [{"key": key, "value": text, "type": "string"} for key, text in settings.items()]}
 
 
-def harbour(origin: str, version: str) -> dict[str, Any]:
+LIST_BAYS = {
+    "raw": "{{base}}/docks/:dock/bays?page=2",
+    "host": ["{{base}}"],
+    "path": ["docks", ":dock", "bays"],
+    "query": [
+        {"key": "page", "value": "{{page}}"},
+        {"key": "free", "value": "true", "disabled": True, "description": "Free ones only"},
+    ],
+}
+OPEN_DOCK = {
+    "mode": "raw",
+    "raw": '{"ship": "{{ship}}", /* t */ "load": {{load}}, "crates": [1, 2], "pilot": {"name": "Ida"}}',
+    "options": {"raw": {"language": "json"}},
+}
+HAND_IN = {
+    "mode": "formdata",
+    "formdata": [
+        {"key": "note", "value": "all told", "type": "text"},
+        {"key": "paper", "type": "file", "src": "/home/ida/paper.pdf"},
+    ],
+}
+STAMP = {
+    "mode": "urlencoded",
+    "urlencoded": [
+        {"key": "ink", "value": "red & blue"},
+        {"key": "copies", "value": "3"},
+        {"key": "seal", "value": "x", "disabled": True},
+    ],
+}
+ASK = {"query": "query Q($dock: ID!) { dock(id: $dock) { bays } }", "variables": ""}
+
+
+def harbour(version: str) -> dict[str, Any]:
     """Return a collection of a harbour's API."""
     by = "id" if version == "2.0.0" else "key"
-    docks = {
-        "name": "Docks",
-        "item": [
-            request(
-                {
-                    "raw": "{{base}}/docks/:dock/bays?page=2",
-                    "host": ["{{base}}"],
-                    "path": ["docks", ":dock", "bays"],
-                    "query": [
-                        {"key": "page", "value": "{{page}}"},
-                        {"key": "free", "value": "true", "disabled": True, "description": "Free ones only"},
-                    ],
-                    "variable": [{by: "dock", "value": "7", "description": "Its number"}],
-                },
-                name="List bays",
-                description={"content": "Bays of one dock.", "type": "text/plain"},
-                header=[{"key": "X-Tenant", "value": "{{tenant}}"}, {"key": "Accept-Encoding", "value": "br"}],
-            ),
-            request(
-                "{{base}}/docks?dry=1",
-                "POST",
-                "Open dock",
-                body={
-                    "mode": "raw",
-                    "raw": '{"ship": "{{ship}}", /* t */ "load": {{load}}, "crates": [1, 2], "pilot": {"name": "Ida"}}',
-                    "options": {"raw": {"language": "json"}},
-                },
-            ),
-        ],
-    }
-    papers = {
-        "name": "Papers",
-        "auth": auth(version, "basic", username="clerk", password="{{clerk_password}}"),
-        "item": [
-            request(
-                "{{base}}/papers",
-                "PUT",
-                "Hand in",
-                body={
-                    "mode": "formdata",
-                    "formdata": [
-                        {"key": "note", "value": "all told", "type": "text"},
-                        {"key": "paper", "type": "file", "src": "/home/ida/paper.pdf"},
-                    ],
-                },
-            ),
-            request(
-                "{{base}}/papers/{{year}}/stamp",
-                "PATCH",
-                "Stamp",
-                auth=auth(version, "apikey", key="X-Stamp", value=CANARY, **{"in": "header"}),
-                body={
-                    "mode": "urlencoded",
-                    "urlencoded": [
-                        {"key": "ink", "value": "red & blue"},
-                        {"key": "copies", "value": "3"},
-                        {"key": "seal", "value": "x", "disabled": True},
-                    ],
-                },
-            ),
-            request(
-                "{{base}}/graph",
-                "POST",
-                "Ask",
-                auth={"type": "noauth"},
-                body={
-                    "mode": "graphql",
-                    "graphql": {"query": "query Q($dock: ID!) { dock(id: $dock) { bays } }", "variables": ""},
-                },
-            ),
-        ],
-    }
+    url = {**LIST_BAYS, "variable": [{by: "dock", "value": "7", "description": "Its number"}]}
+    headers = [{"key": "X-Tenant", "value": "{{tenant}}"}, {"key": "Accept-Encoding", "value": "br"}]
+    about = {"content": "Bays of one dock.", "type": "text/plain"}
+    stamp = auth(version, "apikey", key="X-Stamp", value=CANARY, **{"in": "header"})
+    docks = [
+        request(url, name="List bays", description=about, header=headers),
+        request("{{base}}/docks?dry=1", "POST", "Open dock", body=OPEN_DOCK),
+    ]
+    papers = [
+        request("{{base}}/papers", "PUT", "Hand in", body=HAND_IN),
+        request("{{base}}/papers/{{year}}/stamp", "PATCH", "Stamp", auth=stamp, body=STAMP),
+        request("{{base}}/graph", "POST", "Ask", auth={"type": "noauth"}, body={"mode": "graphql", "graphql": ASK}),
+    ]
     return collection(
-        docks,
-        papers,
+        {"name": "Docks", "item": docks},
+        {
+            "name": "Papers",
+            "auth": auth(version, "basic", username="clerk", password="{{clerk_password}}"),
+            "item": papers,
+        },
         version=version,
         auth=auth(version, "bearer", token="{{token}}"),
         variable=[
@@ -151,27 +128,32 @@ async def sent(
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.1.0"])
+def test_what_is_secret_is_told_apart_and_what_is_left_out_is_said(version: str) -> None:
+    imported = imported_collection(harbour(version), environment=environment("http://a.example"))
+    assert list(imported.actions) == [
+        "Docks_List_bays",
+        "Docks_Open_dock",
+        "Papers_Hand_in",
+        "Papers_Stamp",
+        "Papers_Ask",
+    ]
+    assert imported.secrets == {
+        "token": CANARY,
+        "username": "clerk",
+        "password": f"{CANARY}-2",
+        "x_stamp": CANARY,
+    }
+    assert CANARY not in repr((imported.config, imported.skipped, imported.requirements, imported.title))
+    assert {each.operation for each in imported.skipped} == {
+        "GET Docks / List bays: header Accept-Encoding",
+        "every script",
+    }
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.1.0"])
 async def test_each_request_reaches_the_server_as_the_collection_has_it(sqlite_url: str, version: str) -> None:
     with raw_server() as server:
-        imported = imported_collection(harbour(server.origin, version), environment=environment(server.origin))
-        assert list(imported.actions) == [
-            "Docks_List_bays",
-            "Docks_Open_dock",
-            "Papers_Hand_in",
-            "Papers_Stamp",
-            "Papers_Ask",
-        ]
-        assert imported.secrets == {
-            "token": CANARY,
-            "username": "clerk",
-            "password": f"{CANARY}-2",
-            "x_stamp": CANARY,
-        }
-        assert CANARY not in repr((imported.config, imported.skipped, imported.requirements, imported.title))
-        assert {each.operation for each in imported.skipped} == {
-            "GET Docks / List bays: header Accept-Encoding",
-            "every script",
-        }
+        imported = imported_collection(harbour(version), environment=environment(server.origin))
         sealed = Vault(KEYS).seal(imported.secrets, owner="u", row_id="t1")
         row = ToolRow(id="t1", name="api_tool", user_id="u", config=imported.config, credentials=sealed)
         settings = Settings(net=LOCAL, master_keys=KEYS)
@@ -195,5 +177,4 @@ async def test_each_request_reaches_the_server_as_the_collection_has_it(sqlite_u
             assert stamped == ("PATCH", "/v1/papers/1999/stamp", form, b"ink=red+%26+blue&copies=3")
             asked = await sent(server, engine, imported, "Papers_Ask", {"variables": {"dock": 7}}, 5)
             assert asked[2].get("authorization") is None
-            query = "query Q($dock: ID!) { dock(id: $dock) { bays } }"
-            assert msgspec.json.decode(asked[3]) == {"query": query, "variables": {"dock": 7}}
+            assert msgspec.json.decode(asked[3]) == {"query": ASK["query"], "variables": {"dock": 7}}

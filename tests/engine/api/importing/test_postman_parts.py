@@ -1,4 +1,4 @@
-"""Each part of a collection on its own: URLs, variables, authentication, bodies, and what is refused or left out."""
+"""Each part of a collection on its own: URLs, variables, authentication, bodies, names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from rich.pretty import pretty_repr
 
-from engine.api.importing import Imported, import_document, import_postman
-from engine.api.importing.postman_collection import is_collection
+from engine.api.importing import Imported, import_document
 from events.errors import Refused
-from tests.engine.api.importing.collections import SCHEMA, collection, imported_collection, only, request
+from tests.engine.api.importing.collections import collection, imported_collection, only, raw, request, setting
 from tests.engine.api.importing.documents import document, operation, problem, sent
+
+__all__ = ()
 
 CANARY = "hush-4711-canary"
 BASE = [{"key": "base", "value": "https://api.example/v1"}]
@@ -68,11 +69,6 @@ def test_variables_of_the_innermost_scope_go_first_but_for_the_environment() -> 
     made = imported_collection(content, environment={"environment": environment})
     assert made.actions["f_act"]["url"].endswith("/v1/all/folder/collection")
     assert made.actions["f_act"]["description"] == "f / act"
-
-
-def setting(kind: str, **settings: str) -> dict[str, Any]:
-    """Return an authentication of 2.1."""
-    return {"type": kind, kind: [{"key": key, "value": text} for key, text in settings.items()]}
 
 
 OAUTH = {"accessTokenUrl": "https://id.example/token", "clientId": "me", "clientSecret": CANARY, "scope": "a b"}
@@ -203,6 +199,14 @@ def test_secrets_are_told_apart(said: Any, security: list[dict[str, Any]], secre
     assert all(each["secret"] for each in result.requirements.values())
 
 
+def test_what_an_environment_calls_secret_is_a_credential() -> None:
+    values = [{"key": "who", "value": CANARY, "type": "secret"}]
+    content = collection(request("a.example/{{who}}", header=[{"key": "X-Note", "value": "as {{who}}"}]))
+    made = imported_collection(content, environment={"values": values})
+    assert made.secrets == {"who": CANARY, "x_note": f"as {CANARY}"}
+    assert not hidden(made)
+
+
 def test_the_value_of_a_credential_is_nowhere_else() -> None:
     described = request(auth=setting("bearer", token=CANARY), description=f"Send Bearer {CANARY}!")
     clear = request(name="clear", header=[{"key": "X-Note", "value": f"as {CANARY}"}])
@@ -220,12 +224,6 @@ def test_a_second_pair_for_basic_is_one_packed_secret() -> None:
     assert made.config["security"] == [{"secret": "basic", "in": "header", "name": "Authorization", "prefix": "Basic "}]
     assert made.secrets == {"username": "u1", "password": "p", "basic": "dTI6cA=="}
     assert len(made.actions) == 3
-
-
-def raw(text: str, language: str | None = None) -> dict[str, Any]:
-    """Return a raw body."""
-    options = {"options": {"raw": {"language": language}}} if language else {}
-    return {"body": {"mode": "raw", "raw": text, **options}}
 
 
 def fields(mode: str, *listed: dict[str, Any]) -> dict[str, Any]:
@@ -320,112 +318,6 @@ def test_graphql_variables_are_an_argument() -> None:
     assert problem(made, {"variables": {"id": 1}}) is not None
     content = sent(made, {"variables": {"id": 1, "in": 2}})[2] or ""
     assert msgspec.json.decode(content) == {"query": query, "operationName": "M", "variables": {"id": 1, "in": 2}}
-
-
-CYCLE = [{"key": "a", "value": "{{b}}"}, {"key": "b", "value": "{{a}}"}]
-LAUGHS = [{"key": f"v{n}", "value": f"{{{{v{n + 1}}}}}" * 10 if n < 15 else "ha" * 50} for n in range(16)]
-CHAIN = [{"key": f"v{n}", "value": f"{{{{v{n + 1}}}}}"} for n in range(500)]
-LEFT_OUT: list[tuple[dict[str, Any], list[dict[str, Any]], str]] = [
-    (request("{{a}}/x"), CYCLE, 'its variable "a" refers to itself'),
-    (request("a.example", header=[{"key": "x", "value": "{{b}}"}]), CYCLE, 'its variable "b" refers to itself'),
-    (request("a.example/{{v0}}"), LAUGHS, "stands for more than 64 KiB"),
-    (request("a.example/{{v0}}"), CHAIN, "more than 20 deep"),
-    (request("{{host}}/x"), [], "give it, or base_url"),
-    (request("{{token}}/x"), [{"key": "token", "value": "a.example"}], "which is or sounds secret"),
-    (request("ftp://a.example"), [], "http and https"),
-    (request("http://[a/"), [], "not valid"),
-    (request("a.example:x/"), [], "not valid"),
-    (request("a.example/../x"), [], '"." or ".."'),
-    (request("a.example/{x"), [], "a brace"),
-    (request("https:///x"), [], "no host"),
-    (request(""), [], "no URL"),
-    (request(None), [], "no URL"),
-    (request(["a"]), [], "an array"),
-    (request("a.example/\nx"), [], "control characters"),
-    (request("a.example", "BREW"), [], 'the method "BREW" is not supported'),
-    (request("a.example", "TRACE"), [], "not supported"),
-    (request(auth={"type": "awsv4"}), [], 'it needs "awsv4" authentication, which is not supported'),
-    (request(auth={"type": "digest", "digest": []}), [], "digest"),
-    (request(auth={"type": "hawk"}), [], "hawk"),
-    (request(auth={"type": "ntlm"}), [], "ntlm"),
-    (request(auth={}), [], "without a type"),
-    (request(auth=setting("apikey", value="x")), [], "no name"),
-    (request(auth=setting("oauth2", grant_type="client_credentials")), [], "token"),
-    (request("a.example?token=a&token=b"), [], "several times"),
-    (request(header=[{"key": "a b", "value": "x"}]), [], "no name for a header"),
-    (request(header=[{"key": "X", "value": "a\r\nb"}]), [], "line break"),
-    (request(header=[{"key": "X", "value": "{{nul}}"}]), [{"key": "nul", "value": "\x00"}], "control character"),
-    (request(header=7), [], "a number"),
-    (request(method="POST", **raw("{a}", "json")), [], "not valid JSON"),
-    (request(method="POST", **raw("[" * 100 + "]" * 100, "json")), [], "levels deep"),
-    (request(method="POST", **raw("[" * 5000, "json")), [], "not valid JSON"),
-    (request(method="POST", **raw('"' + '\\"' * 40_000, "json")), [], "not valid JSON"),
-    (request(method="POST", **raw("x" * 300_000)), [], "256 KiB"),
-    (request(method="POST", body={"mode": "new"}), [], 'the mode "new"'),
-    (request(method="POST", body={"mode": "graphql", "graphql": {"query": "{{q}}"}}), [], "GraphQL query"),
-    (request(method="POST", body={"mode": "urlencoded", "urlencoded": [{}] * 600}), [], "at most 500"),
-    ({"name": "act"}, [], "neither a request nor items"),
-]
-
-
-@pytest.mark.parametrize(("item", "variable", "said"), LEFT_OUT)
-def test_what_cannot_be_carried_out_is_left_out_with_its_reason(
-    item: dict[str, Any], variable: list[dict[str, Any]], said: str
-) -> None:
-    result = imported_collection(collection(request(name="good"), item, variable=variable))
-    assert list(result.actions) == ["good"]
-    (skipped,) = result.skipped
-    assert skipped.operation.endswith("act")
-    assert said in skipped.reason
-
-
-def nested(depth: int) -> dict[str, Any]:
-    """Return folders within folders."""
-    item = request()
-    for _ in range(depth):
-        item = {"name": "f", "item": [item]}
-    return item
-
-
-REFUSED: list[tuple[Any, str]] = [
-    ([], "an array"),
-    ({}, "no Postman collection"),
-    ({"info": {"schema": 7}}, "no Postman collection"),
-    ({"id": "x", "name": "old", "order": [], "requests": []}, "export it as Collection v2.1"),
-    ({"info": {"schema": SCHEMA.format("1.0.0")}}, "export it as Collection v2.1"),
-    ({"info": {"schema": SCHEMA.format("3.0.0")}}, "2.0 and 2.1 are"),
-    (collection(), "no items"),
-    (collection(nested(40)), "more than 30 levels"),
-    (collection(*[0] * 5001), "more than 5000 items"),
-    (collection(request(), variable=[{"key": "a"}] * 10_001), "at most 10000"),
-    (collection(request(), variable={"a": 1}), "not a list"),
-]
-
-
-@pytest.mark.parametrize(("content", "said"), REFUSED)
-def test_what_is_no_collection_that_can_be_read_is_refused_in_one_line(content: Any, said: str) -> None:
-    for read in (import_postman, import_document) if is_collection(content) else (import_postman,):
-        with pytest.raises(Refused) as caught:
-            read(msgspec.json.encode(content))
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-
-def test_texts_that_are_no_collection_are_refused() -> None:
-    for text, said in (
-        ("", "empty"),
-        ("[" * 100_000, "nested"),
-        ("{" * 10, "not valid"),
-        (b"\xff", "UTF-8"),
-        ("x" * (30 << 20) + "x", "30 MiB"),
-    ):
-        with pytest.raises(Refused, match=said):
-            import_postman(text)
-    for environment in ("[]", "{}", '{"values": 7}', '{"values": [7]}'):
-        with pytest.raises(Refused, match="environment"):
-            import_postman(msgspec.json.encode(collection(request())), environment=environment)
-    with pytest.raises(Refused, match="base_url"):
-        import_postman(msgspec.json.encode(collection(request())), base_url="b.example")
 
 
 def test_a_document_says_itself_what_it_is() -> None:
