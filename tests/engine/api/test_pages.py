@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
+from engine import Settings
 from engine.actions import resolve_actions
 from engine.api.dry_run import dry_run
 from engine.api.links import linked
@@ -17,8 +18,10 @@ from engine.net.allow_list import AllowList
 from engine.net.policy import NetPolicy
 from engine.net.reply import Reply
 from engine.tools.api_tool import ApiTool
+from events import Executed
 from tests.engine.api.calls import LOCAL, api_row, result_of_call
 from tests.engine.api.raw_server import RawServer, answer, raw_server
+from tests.engine.staging import call, outcome_of, staged_engine
 
 __all__ = ()
 
@@ -271,6 +274,17 @@ async def test_one_deadline_holds_for_all_pages() -> None:
         result = await result_of_call(action, {"max_pages": 2}, seconds=1.0)
         assert (result.status, result.data["data"]) == ("completed", [1])
         assert "Page 2 was not read: it took longer than" in result.data["message"]
+
+
+async def test_pages_are_read_and_recorded_as_one_call(sqlite_url: str) -> None:
+    with raw_server() as server:
+        server.answers = [body([1], Link="<?page=2>; rel=next"), body([2])]
+        row = api_row(act={"url": server.origin, "pages": {"by": "link"}})
+        async with staged_engine(sqlite_url, ApiTool, rows=[row], settings=Settings(net=LOCAL)) as engine:
+            done = await outcome_of(engine, call({"max_pages": 2}, name="act"))
+            assert isinstance(done, Executed)
+            assert (done.result["data"], done.result["pages"]) == ([1, 2], 2)
+            assert done.resolved["query_params"] == {"max_pages": 2}
 
 
 def test_the_model_may_say_how_many_pages() -> None:
