@@ -92,7 +92,7 @@ class ApiTool(Tool):
             "actions": {
                 "type": "object",
                 "required": True,
-                "description": "The operations by name; made by an import of an OpenAPI document or a curl command.",
+                "description": "The operations by name; made by an import (OpenAPI, Postman, curl).",
             },
             "security": {
                 "type": "array",
