@@ -66,7 +66,9 @@ class Telegram(Tool):
             counts.take(run, len(requests), Given(self.config, "setting").whole("max_per_run", _PER_RUN, 1, 1000))
         except Refused as error:
             return ToolResult({"status_code": None, "message": str(error)}, status="error")
-        masker = masker_of(self.config, self.get_config_requirements())
+        # What stands after the colon is the secret; whoever splits the token would show it alone.
+        secret = {"secret": _token(self.config).partition(":")[2]}
+        masker = masker_of(self.config, self.get_config_requirements()).knowing(secret)
         bot = TelegramBot(Exchange(self.scope.services, "Telegram", masker, seconds_left(context, _SECONDS)))
         sent = await bot.sent(requests)
         counts.give_back(run, len(requests) - len(sent.message_ids))
