@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Column, Connection, Select, and_, func, select
+from sqlalchemy import Column, Connection, Select, and_, bindparam, func, select
 from sqlalchemy.sql import ColumnElement
 
 from engine.contract import Scope, ToolContext
@@ -22,7 +22,7 @@ from events.errors import Refused
 from events.keys import MAX_KEY_LENGTH, require_storable, tenant_column
 from events.persistence import run_to_end
 
-__all__ = ("Change", "Place", "Wiki", "beginning")
+__all__ = ("Change", "Place", "Wiki", "beginning", "here")
 
 T = TypeVar("T")
 _LOCKS = 0x434A5749
@@ -53,6 +53,10 @@ class Place(msgspec.Struct, frozen=True):
     def links(self) -> tuple[ColumnElement[bool], ...]:
         """The conditions of its links."""
         return self.of(wiki_links)
+
+    def at(self, path: str) -> dict[str, str]:
+        """Return the values of :func:`here`."""
+        return {"at_tenant": self.tenant, "at_wiki": self.name, "at_path": path}
 
     @property
     def lock(self) -> tuple[int, int]:
@@ -159,6 +163,15 @@ class Wiki:
 
 def _reader() -> EditError:
     return EditError("You may read this wiki, not change it; its owner can make you an editor of it.")
+
+
+def here(table: Any) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of a statement that is made once, for one path at a time (see :meth:`Place.at`).
+
+    To make a statement anew takes five times as long as to run one that is there.
+    """
+    names = ("tenant", "wiki", "path")
+    return tuple([table.c[name] == bindparam(f"at_{name}") for name in names])
 
 
 def beginning(column: Column[str] | ColumnElement[str], prefix: str) -> ColumnElement[bool]:

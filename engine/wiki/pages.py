@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Select, Text, delete, func, insert, literal, null, select, update
+from sqlalchemy import Select, Text, bindparam, delete, func, insert, literal, null, select, update
 from sqlalchemy.sql import ColumnElement
 
 from engine.text_editing import EditError, TextKind
 from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
-from engine.wiki.access import Change, Place, Wiki, beginning
+from engine.wiki.access import Change, Place, Wiki, beginning, here
 from engine.wiki.limits import LARGEST, MOVED
 from engine.wiki.links import targets
 from engine.wiki.paths import WikiPath
@@ -43,6 +43,16 @@ _SAID: Final = ("changed_at", "changed_by", "by_call", "comment")
 _PAGE = wiki_pages.c
 _REVISION = wiki_revisions.c
 _LINK = wiki_links.c
+
+_PAGE_HERE: Final = select(_PAGE.path, _PAGE.title, _PAGE.content, _PAGE.version).where(*here(wiki_pages))
+_LAST: Final = select(func.max(_REVISION.version)).where(*here(wiki_revisions))
+_MADE: Final = _LAST.where(
+    _REVISION.by_call == bindparam("by_call"), _REVISION.changed_by.is_not_distinct_from(bindparam("author"))
+)
+_TARGETS: Final = select(_LINK.target).where(*here(wiki_links))
+_REWRITTEN: Final = update(wiki_pages).where(*here(wiki_pages))
+_BEGUN: Final = insert(wiki_pages)
+_REVISED: Final = insert(wiki_revisions)
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -88,7 +98,7 @@ async def read_page(wiki: Wiki, path: str) -> Page | None:
 
 def find(change: Change, path: str) -> Page | None:
     """Return a page, or None."""
-    found = change.connection.execute(_select(change.place, path)).first()
+    found = change.connection.execute(_PAGE_HERE, change.place.at(path)).first()
     return None if found is None else Page(*found)
 
 
@@ -182,14 +192,13 @@ def _changed(page: Page) -> EditError:
 
 def _made(change: Change, path: str) -> int | None:
     """Return the version of a page that this call made when it was run before; None: it is run for the first time."""
-    made = select(func.max(_REVISION.version)).where(*change.mine, _REVISION.path == path)
-    found: int | None = change.connection.execute(made).scalar()
+    whose = {"by_call": change.by_call, "author": change.author}
+    found: int | None = change.connection.execute(_MADE, {**change.place.at(path), **whose}).scalar()
     return found
 
 
 def _last(change: Change, path: str) -> int:
-    last = select(func.max(_REVISION.version)).where(*change.place.revisions, _REVISION.path == path)
-    return change.connection.execute(last).scalar() or 0
+    return change.connection.execute(_LAST, change.place.at(path)).scalar() or 0
 
 
 def _select(place: Place, path: str) -> Select[Any]:
@@ -197,26 +206,25 @@ def _select(place: Place, path: str) -> Select[Any]:
 
 
 def _put(change: Change, path: str, last: int, draft: Draft, comment: str) -> Written:
-    here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
+    place = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
     said = {"title": draft.title, "content": draft.content, "version": last + 1}
     now = {**said, "updated_at": change.now, "updated_by": change.author}
-    this = (*change.place.pages, _PAGE.path == path)
-    if not change.connection.execute(update(wiki_pages).where(*this).values(now)).rowcount:
-        change.connection.execute(insert(wiki_pages).values(**here, **now, created_at=change.now))
+    if not change.connection.execute(_REWRITTEN, {**change.place.at(path), **now}).rowcount:
+        change.connection.execute(_BEGUN, {**place, **now, "created_at": change.now})
     by = {"changed_at": change.now, "changed_by": change.author, "by_call": change.by_call, "comment": comment}
-    change.connection.execute(insert(wiki_revisions).values(**here, **said, **by))
+    change.connection.execute(_REVISED, {**place, **said, **by})
     _relink(change, path, draft.links)
     return Written(last + 1)
 
 
 def _relink(change: Change, path: str, links: frozenset[str]) -> None:
-    this = (*change.place.links, _LINK.path == path)
-    before = {target for (target,) in change.connection.execute(select(_LINK.target).where(*this))}
+    before = {target for (target,) in change.connection.execute(_TARGETS, change.place.at(path))}
     if gone := before - links:
+        this = (*change.place.links, _LINK.path == path)
         change.connection.execute(delete(wiki_links).where(*this, _LINK.target.in_(sorted(gone))))
     if new := links - before:
-        here = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
-        change.connection.execute(insert(wiki_links), [{**here, "target": target} for target in sorted(new)])
+        place = {"tenant": change.place.tenant, "wiki": change.place.name, "path": path}
+        change.connection.execute(insert(wiki_links), [{**place, "target": target} for target in sorted(new)])
 
 
 def _delete(change: Change, which: Callable[[Any], ColumnElement[bool]]) -> int:
