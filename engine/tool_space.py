@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.contract import ToolContext, ToolStore
 
-__all__ = ("Space", "kept_apart", "scope_requirement")
+__all__ = ("Space", "kept_apart", "scope_requirements")
 
 _SCOPES: Final = ("user", "agent", "conversation")
 
@@ -60,8 +60,8 @@ def kept_apart(context: ToolContext, config: Mapping[str, Any]) -> ToolContext:
     return context if name is None else replace(context, store=Space(context.store, str(scope), name))
 
 
-def scope_requirement() -> dict[str, Any]:
-    """Return the entry of a row's configuration."""
+def scope_requirements() -> dict[str, Any]:
+    """Return what a row may configure."""
     return {
         "scope": {
             "type": "string",

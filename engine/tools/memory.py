@@ -8,7 +8,7 @@ from engine.contract import Tool, ToolContext, ToolResult
 from engine.memory_actions import memory_actions
 from engine.memory_limits import FILES, LARGEST, LONGEST_PATH, RESTORABLE, SPACE, VERSIONS, MemoryLimits
 from engine.text_editing import EditError
-from engine.tool_space import kept_apart, scope_requirement
+from engine.tool_space import kept_apart, scope_requirements
 
 __all__ = ("Memory",)
 
@@ -66,4 +66,4 @@ class Memory(Tool):
 
     def get_config_requirements(self) -> dict[str, Any]:
         """Return the limits that a row may lower, and whose files they are."""
-        return {**MemoryLimits.requirements(), **scope_requirement()}
+        return {**MemoryLimits.requirements(), **scope_requirements()}

@@ -9,7 +9,7 @@ from engine.note_actions import note_actions
 from engine.note_limits import FOUND, LARGEST, LISTED, LONGEST_TITLE, NOTES, VERSIONS
 from engine.text_arguments import flag_in, line_in, number_in, query_in, range_in, text_in
 from engine.text_editing import EditError, TextKind
-from engine.tool_space import kept_apart, scope_requirement
+from engine.tool_space import kept_apart, scope_requirements
 
 __all__ = ("Notes",)
 
@@ -67,7 +67,7 @@ class Notes(Tool):
 
     def get_config_requirements(self) -> dict[str, Any]:
         """Return whose notes they are."""
-        return scope_requirement()
+        return scope_requirements()
 
 
 async def _seen(store: Any, action: str, title: str, kwargs: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from engine.text_editing import EditError
 from engine.todo_actions import todo_actions
 from engine.todo_item import TodoItem, due_in, parent_in, priority_in, title_in, titles_in, todo_number
 from engine.todo_limits import AT_ONCE, LISTED, LONGEST_TITLE, PRIORITIES, REMEMBERED, TODOS, VERSIONS
-from engine.tool_space import kept_apart, scope_requirement
+from engine.tool_space import kept_apart, scope_requirements
 
 __all__ = ("TodoList",)
 
@@ -61,7 +61,7 @@ class TodoList(Tool):
 
     def get_config_requirements(self) -> dict[str, Any]:
         """Return whose items they are."""
-        return scope_requirement()
+        return scope_requirements()
 
 
 async def _seen(changes: Any, action: str, kwargs: dict[str, Any]) -> str | None:
