@@ -80,7 +80,7 @@ async def test_who_may_do_what_with_a_row(journal_url: str, tenancy: Tenancy) ->
         if tenancy.tool.default_on:
             # A default row is everyone's, and another than the one in question.
             for user in ("ada", "bob", None):
-                await engine.rows.switch_off(tenancy.tool.name, user_id=user)
+                await engine.rows.built_ins.set(tenancy.tool.name, "off", user_id=user)
         for place, (name, (standing, scoped, owned)) in enumerate(STANDINGS.items()):
             row_id = f"row{place}"
             await engine.rows.add(ToolRow(id=row_id, name=tenancy.tool.name), user_id="ada")
