@@ -13,9 +13,9 @@ import msgspec
 
 from engine.contract import Tool
 from engine.loading import is_async
-from engine.running import describe_exception
+from engine.running import comes_from_outside, describe_exception
 from engine.services import Services
-from engine.threads import Threads
+from engine.threads import ThreadJob, Threads
 
 __all__ = ("Availability", "can_tell")
 
@@ -51,6 +51,7 @@ class Availability:
         self._services = services
         self._said: dict[type[Tool], _Said] = {}
         self._asking: dict[type[Tool], anyio.Lock] = {}
+        self._jobs: dict[type[Tool], ThreadJob] = {}
         self._threads = Threads(_THREADS)
 
     def __repr__(self) -> str:
@@ -77,22 +78,32 @@ class Availability:
         return self._said[tool].reason
 
     async def _ask(self, tool: type[Tool]) -> str | None:
-        hook: Callable[[Services], Any] = tool.unavailable  # type: ignore[attr-defined]
+        late = f"it did not say within {_WITHIN:g} s whether it can work"
+        job = self._jobs.get(tool)
+        if job is not None and job.started and not job.ended:
+            # Asked once more, it would take the threads of the others, one after the other.
+            return late
         try:
             with anyio.fail_after(_WITHIN):
-                said = (
-                    hook(self._services)
-                    if is_async(hook)
-                    else await self._threads.job(lambda: hook(self._services)).run()
-                )
-                said = await said if inspect.isawaitable(said) else said
+                said = await self._answer(tool)
         except TimeoutError as error:
-            return str(error) or f"it did not say within {_WITHIN:g} s whether it can work"
-        except Exception as error:  # whatever a stranger's tool raises there, the other tools are not affected
+            return str(error) or late
+        except BaseException as error:
+            # Whatever a stranger's tool raises there, the other tools are not affected.
+            if comes_from_outside(error):
+                raise
             return f"it failed to say whether it can work: {describe_exception(error)}"
         if said is None or isinstance(said, str):
             return said or None
         return "it did not say with a text, or None, whether it can work"
+
+    async def _answer(self, tool: type[Tool]) -> Any:
+        hook: Callable[[Services], Any] = tool.unavailable  # type: ignore[attr-defined]
+        if is_async(hook):
+            return await hook(self._services)
+        job = self._jobs[tool] = self._threads.job(lambda: hook(self._services))
+        said = await job.run()
+        return await said if inspect.isawaitable(said) else said
 
     def _tell(self, tool: type[Tool], before: _Said | None) -> None:
         reason, name = self._said[tool].reason, tool.name or tool.__name__

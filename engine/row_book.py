@@ -6,6 +6,7 @@ As with the operator's rules nothing is polled: every change of a row raises the
 from __future__ import annotations
 
 import logging
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import msgspec
@@ -104,6 +105,21 @@ class RowBook:
         if wanted not in self._known:
             wanted = Wanted(user_id=user_id, ids=(), standings=True)
         return (await self.rows(wanted, now=now)).standings
+
+    def last_standings(self, user_id: str | None) -> Standings | None:
+        """Return what a user said of built-in tools as it was last known, without reading; None: it never was.
+
+        It is not known where something changed after it was last read.
+        """
+        seen = 0 if self._store is None else max(self._began, self._store.epoch)
+        if seen == 0:
+            return NO_STANDINGS
+        said = [
+            (epoch, stored.standings)
+            for wanted, (epoch, stored) in self._known.items()
+            if wanted.user_id == user_id and (wanted.ids is None or wanted.standings) and epoch >= seen
+        ]
+        return max(said, key=itemgetter(0))[1] if said else None
 
     async def _epoch(self) -> int:
         assert self._store is not None

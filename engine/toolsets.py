@@ -212,6 +212,14 @@ class Toolsets:
             return self._policy.applied(row, await self._book.standings(user_id, now=now))
         return self._policy.applied(row)
 
+    def is_sure(self, row: ToolRow, user_id: str | None) -> bool:
+        """Tell, without reading, whether the deployment and the user are known to let turns have a row as it is."""
+        if not (row.synthesised and self._book.keeps):
+            return True
+        said = self._book.last_standings(user_id)
+        known = None if said is None else self._policy.applied(_plain(row), said)
+        return known is not None and known.asks is row.asks
+
     async def fresh(self, row: ToolRow) -> Member | None:
         """Return a row with its actions as they are at this moment, its tool asked anew; None where that is broken.
 

@@ -1,7 +1,8 @@
 """A call whose proposal cannot be written: whether it runs all the same, and what is known of it (DESIGN 6).
 
 Decided on what is known on this machine alone, and fail closed: no rule may allow what its tool's own flags would stop,
-rules that ask or deny hold as they were last known, and what would have to wait cannot.
+rules that ask or deny hold as they were last known, as does what a user says of built-in tools, and what would have to
+wait cannot.
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ def _permitted(runtime: Runtime, proposed: Proposed) -> bool:
 
 
 async def _require_allowed(runtime: Runtime, proposal: Proposal, outage: LogUnavailable) -> None:
+    member = proposal.member
+    if member is not None and not runtime.toolsets.is_sure(member.row, proposal.proposed.user_id):
+        raise LogUnavailable(f"{outage}; what the user says of this tool is not known, so it was not run") from outage
     decision = await _decision(runtime, proposal)
     if decision is None:
         raise LogUnavailable(f"{outage}; the operator's rules are not known, so the call was not run") from outage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from typing import Any
@@ -130,6 +131,44 @@ async def test_one_that_does_not_answer_in_a_second_cannot_work(
             assert not {"never", "hangs"} & set(names)
     finally:
         released.set()
+
+
+async def test_one_that_hangs_leaves_the_others_their_threads(
+    sqlite_url: str, clock: Clockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, asked = threading.Event(), 0
+
+    def hangs(cls: type[Tool], services: Services) -> None:
+        nonlocal asked
+        asked += 1
+        released.wait(20)
+
+    sound = State()
+    stuck = tool_of(lambda: 1, name="stuck", action="stuck", unavailable=classmethod(hangs))
+    try:
+        async with staged_engine(sqlite_url, stuck, telling(sound, is_async=False)) as opened:
+            for _ in range(engine.availability._THREADS + 1):
+                monkeypatch.setattr(engine.availability, "_WITHIN", 0.05 if asked == 0 else 5)
+                names = (await opened.prepare_tools_for_llm(CallContext(user_id="u"))).names
+                clock.now += 31
+                assert ("stuck" in names, "counter" in names) == (False, True)
+    finally:
+        released.set()
+    assert asked == 1
+
+
+async def test_a_cancellation_of_a_tool_s_own_making_is_a_reason_like_another(sqlite_url: str) -> None:
+    async def unavailable(cls: type[Tool], services: Services) -> None:
+        raise asyncio.CancelledError
+
+    def unavailable_now(cls: type[Tool], services: Services) -> None:
+        raise SystemExit(1)
+
+    hooks: dict[str, Any] = {"one": classmethod(unavailable), "two": classmethod(unavailable_now), "three": None}
+    tools = [tool_of(lambda: 1, name=name, action=name, unavailable=hook) for name, hook in hooks.items()]
+    async with staged_engine(sqlite_url, *tools) as opened:
+        names = (await opened.prepare_tools_for_llm(CallContext(user_id="u"))).names
+        assert set(hooks) & set(names) == {"three"}
 
 
 async def test_turns_at_one_time_ask_once_and_who_is_cancelled_spoils_nothing(

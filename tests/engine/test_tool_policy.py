@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import insert, update
 
 from engine import CallContext, Engine, Rule, Settings, ToolPolicy, ToolRow
 from engine.defaults import default_id, internal_row
 from engine.schema import policy_epoch, tool_optouts
-from events import Denied, Executed, Failed, Paused, Refused
+from events import Denied, Executed, Failed, LogUnavailable, Paused, Refused
 from events.keys import tenant_column
 from events.types import StreamEvent
 from tests.engine.forecasts import KEYS, Clock, Weather, refused
 from tests.engine.forecasts import row as weather_row
 from tests.engine.gating import Device, paused, resumed
+from tests.engine.losing import LosableJournal, drained, on_losable, spooling
 from tests.engine.staging import call, outcome_of, proved, staged_engine
 
 __all__ = ()
@@ -245,6 +248,34 @@ async def test_what_another_worker_s_user_says_holds_at_once(journal_url: str) -
         assert await there.prepare_tools_for_llm(CallContext(user_id="u")) is now
         await here.rows.built_ins.set("clock", "off", user_id="u")
         assert await there.prepare_tools_for_llm(CallContext(user_id="u")) is not now
+
+
+async def test_what_a_user_says_holds_while_the_journal_is_away(losable: LosableJournal, tmp_path: Path) -> None:
+    """Where it is known: that the rules are known, from a call of another turn, says nothing of it."""
+    reading = type("Reading", (Clock,), {"name": "clock", "effect": "read"})
+    settings, rows = spooling(tmp_path, master_keys=KEYS), [replace(GIVEN, user_id=None)]
+    async with on_losable(losable, settings, Weather, reading, rows=rows) as here:
+        for user, standing in (("u", "off"), ("v", "ask"), ("w", "on")):
+            await here.rows.built_ins.set("clock", standing, user_id=user)  # type: ignore[arg-type]
+    for known in (False, True):
+        async with on_losable(losable, settings, Weather, reading, rows=rows) as there:
+            for user in "uvw":
+                context = CallContext(user_id=user, message_id=f"{user}{known}", tool_ids=("given",))
+                assert isinstance(await outcome_of(there, call(CITY, name="given"), context), Executed)
+                if known:
+                    await there.prepare_tools_for_llm(CallContext(user_id=user))
+            losable.go_away()
+            ran = []
+            for user in "uvw":
+                # The allowlist opens what asks.
+                allowed = frozenset({CLOCK} if user == "v" else ())
+                context = CallContext(user_id=user, message_id="away", headless=True, tool_allowlist=allowed)
+                with suppress(LogUnavailable):
+                    event = await outcome_of(there, call(name="tell", call_id=f"{user}{known}"), context)
+                    ran += [user] if isinstance(event, Executed) else []
+            assert ran == (["v", "w"] if known or losable.readable else [])
+            losable.come_back()
+            await drained(there)
 
 
 async def test_what_an_older_release_wrote_and_what_a_newer_one_writes(journal_url: str) -> None:
