@@ -30,12 +30,19 @@ def tool_policy() -> ToolPolicy:
         name, equals, standing = entry.partition("=")
         if not (name and equals):
             raise Refused(f"${TOOL_STANDINGS}: {entry!r} is not a tool's name with =on, =off or =ask")
+        if standings.get(name, standing) != standing:
+            raise Refused(f"${TOOL_STANDINGS}: {name!r} is {standings[name]} and {standing}; say one of them")
         standings[name] = cast("ToolStanding", standing)
+    allow, deny = _words(ALLOW_TOOLS) or None, _words(DENY_TOOLS)
     try:
-        return ToolPolicy(standing=standings, allow=_words(ALLOW_TOOLS) or None, deny=_words(DENY_TOOLS))
+        return ToolPolicy(standing=standings, allow=allow, deny=deny)
     except Refused as error:
         raise Refused(f"${TOOL_STANDINGS}: {error}") from None
 
 
 def _words(variable: str) -> tuple[str, ...]:
-    return tuple(os.environ.get(variable, "").replace(",", " ").split())
+    said = os.environ.get(variable, "")
+    words = tuple(said.replace(",", " ").split())
+    if said.strip() and not words:
+        raise Refused(f"${variable}: {said!r} has commas and no tool's name; leave it blank, or name one")
+    return words

@@ -73,7 +73,9 @@ def test_the_environment_says_what_may_be_used(called: Called, tmp_path: Path, m
         ("CALLJOURNAL_TOOL_STANDINGS", "memory", ("CALLJOURNAL_TOOL_STANDINGS", "'memory'", "=ask")),
         ("CALLJOURNAL_TOOL_STANDINGS", "memory=maybe", ("CALLJOURNAL_TOOL_STANDINGS", "'maybe'")),
         ("CALLJOURNAL_TOOL_STANDINGS", "memori=off", ("'memori'", "there is no tool")),
+        ("CALLJOURNAL_TOOL_STANDINGS", "memory=off memory=on", ("CALLJOURNAL_TOOL_STANDINGS", "off and on")),
         ("CALLJOURNAL_DENY_TOOLS", "memori", ("'memori'", "there is no tool")),
+        ("CALLJOURNAL_ALLOW_TOOLS", " , ,", ("CALLJOURNAL_ALLOW_TOOLS", "no tool's name")),
     ],
 )
 def test_what_the_environment_cannot_say(
