@@ -1,7 +1,6 @@
 """Who may do what with a stored row: every action of every tool that keeps things, for everyone that there is.
 
-The table says, for each standing towards the row, what becomes of an action that reads and of one that changes. Rows
-that are shared to one user, or to everyone, are the subject of ``tests/engine/test_row_sharing.py``.
+The table says, for each standing towards the row, what becomes of an action that reads and of one that changes.
 """
 
 from __future__ import annotations
@@ -28,17 +27,24 @@ Outcome: TypeAlias = Literal["done", "refused", "unknown", "nobody"]
 """It works; the tool refuses it; there is no such tool; the tool is not loaded for somebody without an id."""
 
 
+BOB, ALL = Grantee.user("bob"), Grantee.everyone()
+
+
 class Standing(msgspec.Struct, frozen=True):
     """Somebody, and how they come to a row.
 
     :ivar user: ``ada`` is its owner
-    :ivar role: what a team that the user is in may do with the row
+    :ivar role: what those to whom the row is shared may do with it
+    :ivar shared: to whom that is
+    :ivar accepted: whether the user has accepted it
     :ivar agent: an agent's list answers for it
     :ivar listed: the turn names the row
     """
 
     user: str | None
     role: SharedRole | None = None
+    shared: Grantee = Grantee.team("ops")
+    accepted: bool = False
     agent: bool = False
     listed: bool = False
     headless: bool = False
@@ -56,6 +62,11 @@ STANDINGS: Final[dict[str, tuple[Standing, tuple[Outcome, Outcome], tuple[Outcom
     "viewer by a team": (Standing("bob", "viewer"), ("done", "done"), ("done", "refused")),
     "viewer by a team, headless": (Standing("bob", "viewer", headless=True), ("done", "done"), ("done", "refused")),
     "editor by a team": (Standing("bob", "editor"), ("done", "done"), ("done", "done")),
+    "viewer who has not accepted": (Standing("bob", "viewer", BOB), ("unknown", "unknown"), ("unknown", "unknown")),
+    "viewer who has accepted": (Standing("bob", "viewer", BOB, True), ("done", "done"), ("done", "refused")),
+    "editor who has accepted": (Standing("bob", "editor", BOB, True), ("done", "done"), ("done", "done")),
+    "one of everyone": (Standing("bob", "viewer", ALL), ("unknown", "unknown"), ("unknown", "unknown")),
+    "one of everyone who has accepted": (Standing("bob", "viewer", ALL, True), ("done", "done"), ("done", "refused")),
     "user of an agent": (Standing("bob", agent=True, listed=True), ("done", "done"), ("done", "refused")),
     "user of an agent, headless": (
         Standing("bob", agent=True, listed=True, headless=True),
@@ -85,7 +96,9 @@ async def test_who_may_do_what_with_a_row(journal_url: str, tenancy: Tenancy) ->
             row_id = f"row{place}"
             await engine.rows.add(ToolRow(id=row_id, name=tenancy.tool.name), user_id="ada")
             if standing.role is not None:
-                await engine.rows.share(row_id, Grantee.team("ops"), standing.role, user_id="ada")
+                await engine.rows.share(row_id, standing.shared, standing.role, user_id="ada")
+            if standing.accepted:
+                await engine.rows.offers.accept(row_id, user_id=standing.user)
             caller = Caller(engine, row_id)
             owner = Standing("ada", listed=True)
             for action, arguments in tenancy.seeds:
