@@ -16,12 +16,11 @@ from engine.api.client_credentials import ClientCredentials
 from engine.api.decoding import Content
 from engine.api.masking import Masker
 from engine.api.next_page import way_on
-from engine.api.operation import Operation
+from engine.api.operation import SETTINGS, Operation
 from engine.api.page_reading import Collected, PageReader, read_page
 from engine.api.pages import wanted_pages
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
-from engine.api.row_config import SETTINGS
 from engine.api.sending import Turn
 from engine.api.signing import Signed, client_of, secrets_of, signed
 from engine.api.token_request import NoToken

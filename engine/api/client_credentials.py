@@ -11,7 +11,9 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
 
+from engine.api.origins import origin_of
 from engine.refusals import quoted
+from events.errors import Refused
 
 __all__ = ("ClientAuth", "ClientCredentials", "scope_fault", "token_url_fault")
 
@@ -100,6 +102,10 @@ def token_url_fault(url: str) -> str | None:
         return "has a fragment (#…), which is never sent"
     if any(char <= " " or char == "\x7f" for char in url):
         return "has blanks or control characters"
+    try:
+        origin_of(url)
+    except Refused:
+        return "has a host that cannot be called"
     return None
 
 

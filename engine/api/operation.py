@@ -11,12 +11,25 @@ import msgspec
 
 from engine.api.client_credentials import ClientAuth, scope_fault, token_url_fault
 from engine.api.media import MediaType
+from engine.api.origins import origin_of
 from engine.api.pages import Pages
+from engine.opened_rows import CREDENTIALS, LEGACY
 from engine.pacing.rate import Rate
 from engine.refusals import quoted
 from events.errors import Refused
 
-__all__ = ("METHODS", "EncodingRule", "Injection", "Operation", "Place", "Style", "Wire", "Wires", "compiled")
+__all__ = (
+    "METHODS",
+    "SETTINGS",
+    "EncodingRule",
+    "Injection",
+    "Operation",
+    "Place",
+    "Style",
+    "Wire",
+    "Wires",
+    "compiled",
+)
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 """The methods that may be used."""
@@ -170,9 +183,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: the only place its credentials go to."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc}"
+        """Scheme, host and port, as origins are compared: the only place that its requests go to."""
+        return origin_of(self.url)
+
+    @property
+    def destinations(self) -> tuple[str, ...]:
+        """The URLs that its credentials go to: its own, and where tokens are given; none, if it takes none."""
+        tokens = [each.token_url for each in self.security if each.token_url]
+        return (self.url, *tokens) if self.security else ()
 
     @property
     def may_be_repeated(self) -> bool:
@@ -181,6 +199,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Operation {self.method} {self.url}>"
+
+
+SETTINGS: Final = frozenset(
+    {*Operation.__struct_fields__, "query_params", "headers", "body", "actions", CREDENTIALS, LEGACY}
+)
+"""Names of settings, which no credential may have: a tool finds both in one configuration."""
 
 
 @lru_cache(maxsize=256)
@@ -225,6 +249,10 @@ def _check_url(operation: Operation) -> None:
     if "{" in parts.netloc:
         # Whoever fills it would choose where the credentials go.
         raise Refused("The action's URL has a variable in its host: a host cannot be an argument.")
+    try:
+        origin_of(url)
+    except Refused:
+        raise Refused("The action's URL has a host that cannot be called.") from None
     if parts.fragment:
         raise Refused("The action's URL has a fragment (#…), which is never sent.")
     if any(char < " " or char == "\x7f" for char in url):

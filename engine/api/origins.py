@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from engine.api.operation import Operation
 from engine.refusals import quoted
 from events.errors import Refused
 
 __all__ = ("guarded_origins", "origin_of", "require_trusted", "stated_origin")
+
+_HOST: Final = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 
 
 def origin_of(url: str) -> str:
@@ -28,8 +30,10 @@ def origin_of(url: str) -> str:
         host = parsed.raw_host.decode("ascii").lower().removesuffix(".")
     except (httpx.InvalidURL, ValueError, TypeError):
         raise Refused("The URL is not valid.") from None
-    if parsed.scheme not in ("http", "https") or not host or "%" in host or parsed.userinfo:
+    if parsed.scheme not in ("http", "https") or not host or parsed.userinfo:
         raise Refused("The URL must be absolute, with http:// or https://, and without a user name.")
+    if not _HOST.fullmatch(host) or not 0 < (1 if parsed.port is None else parsed.port) < 65_536:
+        raise Refused("The URL has a host or port that cannot be called.")
     port = "" if parsed.port is None else f":{parsed.port}"
     return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
@@ -39,7 +43,7 @@ def stated_origin(text: object) -> str:
     stated = text if isinstance(text, str) else ""
     _, _, rest = stated.partition("://")
     host, _, path = rest.partition("/")
-    if not host or path or any(char in host for char in "?#@\\"):
+    if not host or path or any(char in host for char in "?#"):
         raise Refused(f"{quoted(stated or '(no text)')} is no origin: write it as https://api.example.")
     try:
         return origin_of(stated)
@@ -47,19 +51,14 @@ def stated_origin(text: object) -> str:
         raise Refused(f"{quoted(stated)} is no origin: write it as https://api.example.") from None
 
 
-def require_trusted(operation: Operation) -> None:
-    """Make sure that an operation's credentials go where its row's owner said they may.
+def require_trusted(trusted: Iterable[str], urls: Iterable[str]) -> None:
+    """Make sure that credentials go where their row's owner said they may.
 
-    Where the owner said nothing, its own URL says it: no argument can change its host.
-
-    :raises Refused: if they would go elsewhere
+    :param urls: where they would go
+    :raises Refused: if they may not go there
     """
-    trusted = operation.trusted_origins
-    if trusted is None or not operation.security:
-        return
     known = frozenset(map(stated_origin, trusted))
-    tokens = [each.token_url for each in operation.security if each.token_url]
-    for origin in map(origin_of, [operation.url, *tokens]):
+    for origin in map(origin_of, urls):
         if origin not in known:
             raise Refused(
                 f"The tool's credentials are not for {origin}: nothing was sent. If they may go there, its owner adds "

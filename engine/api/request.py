@@ -83,7 +83,8 @@ def build(operation: Operation, arguments: Arguments, idempotency_key: str | Non
     :param idempotency_key: sent where the operation names a header for it
     :raises Refused: if a value cannot be where it would go, or its credentials may not go there: nothing was sent
     """
-    require_trusted(operation)
+    if operation.trusted_origins is not None:
+        require_trusted(operation.trusted_origins, operation.destinations)
     url = urlsplit(operation.url)
     secret = _names(operation, "path")
     parts = _sorted(operation, arguments.query_params, set(VARIABLE.findall(url.path + "?" + url.query)), secret)

@@ -7,15 +7,12 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from engine.api.importing.examples import sounds_secret
-from engine.api.operation import Operation
+from engine.api.operation import SETTINGS, Operation
 from engine.api.origins import stated_origin
 from engine.refusals import quoted
 from events.errors import Refused
 
-__all__ = ("SETTINGS", "problems_of", "wanted_secrets")
-
-SETTINGS: Final = frozenset({*Operation.__struct_fields__, "query_params", "headers", "body", "actions"})
-"""Names of settings, which no credential may have: a tool finds both in one configuration."""
+__all__ = ("problems_of", "wanted_secrets")
 
 _BASIC: Final = ("username", "password")
 _LISTED: Final = 5
@@ -56,7 +53,7 @@ def problems_of(config: dict[str, Any]) -> list[str]:
         taken = [secret for each in operation.security for secret in each.secrets if secret in SETTINGS]
         if taken:
             problems.append(f"{quoted(name)}: the credential {quoted(taken[0])} has the name of a setting: rename it")
-        problems += [f"{quoted(name)}: {quoted(bare)} {_BARE}" for bare in _bare_secrets(operation.url, action)]
+        problems += [f"{quoted(name)}: {quoted(bare)} {_BARE}" for bare in _bare_secrets(operation, action)]
     return problems
 
 
@@ -68,9 +65,10 @@ def _origin_problems(stated: object) -> Iterator[str]:
             yield f"trusted_origins: {str(error).rstrip('.')}"
 
 
-def _bare_secrets(url: str, action: dict[str, Any]) -> Iterator[str]:
+def _bare_secrets(operation: Operation, action: dict[str, Any]) -> Iterator[str]:
     """Yield the names that sound like secrets and have a value in the configuration, which all see who use the row."""
-    given = parse_qsl(urlsplit(url).query)
+    urls = (operation.url, *operation.destinations)
+    given = [pair for url in dict.fromkeys(urls) for pair in parse_qsl(urlsplit(url).query)]
     for group in (action.get("headers"), action.get("query_params")):
         properties = group.get("properties") if isinstance(group, dict) else None
         for name, schema in properties.items() if isinstance(properties, dict) else ():

@@ -73,11 +73,18 @@ def example_of(name: str, value: Any, *, from_text: bool = False) -> Example:
 
     :param from_text: texts that are written as JSON writes integers and booleans are taken for these
     """
+    if _is_secret(name, value):
+        return Example(_schema(value, 0), None, (name,))
     dropped: list[str] = []
-    if sounds_secret(name) and not isinstance(value, (dict, list, bool)) and value is not None:
-        return Example({"type": "string"} if isinstance(value, str) else _schema(value, 0), None, (name,))
     kept = _kept(name, _typed(value) if from_text else value, dropped, 0)
     return Example(_schema(kept, 0), kept, tuple(dropped))
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    """Tell whether a value is secret as a whole: a scalar, or a list that has some, under a name that sounds so."""
+    if isinstance(value, list):
+        return any(_is_secret(name, item) for item in value)
+    return value is not None and not isinstance(value, dict) and sounds_secret(name)
 
 
 def _typed(value: Any) -> Any:
@@ -98,7 +105,7 @@ def _kept(path: str, value: Any, dropped: list[str], depth: int) -> Any:
         return value
     kept = {}
     for key, item in value.items():
-        if sounds_secret(key) and isinstance(item, (str, int, float)) and not isinstance(item, bool):
+        if _is_secret(key, item):
             dropped.append(f"{path}.{key}")
         else:
             kept[key] = _kept(f"{path}.{key}", item, dropped, depth + 1)

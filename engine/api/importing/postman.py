@@ -87,21 +87,24 @@ class _Import:
                 continue
             made[name] = _Made(definition, reading.security)
             self._skipped += reading.skipped
-        self._masked(made)
+        values = self._credentials.values.items()
+        masker = Masker({name: value for name, value in values if name != "username" and len(value) >= _LEAST_SECRET})
+        self._masked(made, masker)
         common = _commonest(each.security for each in made.values())
         for action in made.values():
             if action.security != common:
                 action.definition["security"] = [injection_json(one) for one in action.security]
         requirements = self._credentials.requirements(each.security for each in made.values())
         origin = Counter(each.url.origin for each in found).most_common(1)
+        skipped = (*self._skipped, *self._collection.skipped)
         return Imported(
-            title=self._collection.title,
+            title=masker.text(self._collection.title),
             version=self._collection.version,
             base_url=origin[0][0] if origin else "",
             actions={name: each.definition for name, each in made.items()},
             requirements=requirements,
             security=common or (),
-            skipped=(*self._skipped, *self._collection.skipped),
+            skipped=tuple(Skipped(masker.text(each.operation), masker.text(each.reason)) for each in skipped),
             secrets={name: value for name, value in self._credentials.values.items() if name in requirements},
         )
 
@@ -119,14 +122,12 @@ class _Import:
     def _skip(self, request: CollectionRequest, error: Refused) -> None:
         self._skipped.append(Skipped(str(request), " ".join(str(error).split())))
 
-    def _masked(self, made: dict[str, _Made]) -> None:
+    def _masked(self, made: dict[str, _Made], masker: Masker) -> None:
         """Leave out what has the value of a credential in clear; a description that has it loses it."""
-        values = self._credentials.values.items()
-        masker = Masker({name: value for name, value in values if name != "username" and len(value) >= _LEAST_SECRET})
         for name, each in list(made.items()):
             masked = masker.value(each.definition)
             each.definition["description"] = masked["description"]
-            if masked != each.definition:
+            if masked != each.definition or masker.text(name) != name:
                 method, url = each.definition["method"], masked["url"]
                 reason = "it has the value of a credential in a place where none can be put"
                 self._skipped.append(Skipped(f"{method} {masked['description'].splitlines()[0] or url}", reason))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from engine.api.client_credentials import ClientAuth
 from engine.api.headers import header_name
+from engine.api.importing.examples import sounds_secret
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.postman_credentials import PostmanCredentials
 from engine.api.importing.postman_entries import settings_of
@@ -71,6 +73,8 @@ class PostmanAuth:
         url = _plain(settings, "accessTokenUrl", variables)
         if settings.get("addTokenTo") == "queryParams":
             raise Unimportable("its OAuth 2 token goes into the query, which is not supported")
+        if any(sounds_secret(name) for name, _ in parse_qsl(urlsplit(url).query)):
+            raise Unimportable("its OAuth 2 token URL has a secret in its query, which is not supported")
         client_auth: ClientAuth = "body" if settings.get("client_authentication") == "body" else "basic"
         return Injection(
             place="oauth2",

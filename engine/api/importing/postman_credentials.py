@@ -23,10 +23,7 @@ class PostmanCredentials:
     """Names the secrets of one collection; its ``repr`` shows none of them."""
 
     def __init__(self) -> None:
-        # The tool's settings and its credentials stand in one configuration; imported here, for that module reads ours.
-        from engine.api.row_config import SETTINGS
-
-        self._taken = {*SETTINGS, "username", "password", "auth_credentials", "credentials"}
+        self._taken = {"username", "password"}
         self._names: dict[tuple[str, str | None], str] = {}
         self._about: dict[str, str] = {}
         self._pair: tuple[str, str] | None = None

@@ -13,7 +13,7 @@ from engine.api.importing.client_flow import client_token_url, scopes_of
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.keywords import shortened
 from engine.api.importing.resolution import References
-from engine.api.operation import Injection
+from engine.api.operation import SETTINGS, Injection
 from engine.refusals import quoted
 
 __all__ = ("Security", "secret_name")
@@ -169,10 +169,10 @@ class Security:
 
 
 def secret_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name of a secret for a scheme or a header, in snake case, other than those taken."""
+    """Return the name of a secret for a scheme or a header, in snake case, other than those taken and settings."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     base = re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")[:60] or "secret"
-    known, number, secret = set(taken), 1, base
+    known, number, secret = {*SETTINGS, *taken}, 1, base
     while secret in known:
         number += 1
         secret = f"{base}_{number}"

@@ -11,6 +11,7 @@ from engine.actions import resolve_actions
 from engine.api.calling import prepared
 from engine.api.dry_run import dry_run
 from engine.api.masking import Masker
+from engine.api.operation import Operation
 from engine.api.origins import origin_of, stated_origin
 from engine.api.row_config import problems_of
 from engine.arguments import Resolved
@@ -25,6 +26,7 @@ __all__ = ()
 
 pytestmark = pytest.mark.anyio
 SECRET = "zq-7Hf2-secret"
+OAUTH = {"in": "oauth2", "client_id": "i", "client_secret": "k", "token_url": "https://a.example"}
 
 
 async def test_where_credentials_go() -> None:
@@ -117,6 +119,7 @@ def test_a_secret_that_stands_in_the_configuration_is_a_problem() -> None:
         ({"url": "https://h.example/?api_key=canary&page=1"}, "api_key"),
         ({"url": "https://h.example/", "headers": {"properties": {"X-API-Key": fixed, "X-Page": fixed}}}, "X-API-Key"),
         ({"url": "https://h.example/", "query_params": {"properties": {"password": fixed}}}, "password"),
+        ({"url": "https://h.example/", "security": [OAUTH | {"token_url": "https://a.example?sig=canary"}]}, "sig"),
     ):
         [problem] = problems_of({"actions": {"act": action}})
         assert f'"{named}" sounds like a secret' in problem
@@ -169,11 +172,23 @@ def test_origins_are_compared_as_the_client_reads_them() -> None:
         ("https://api.example./", "https://api.example"),
         ("https://b\u00fccher.example/", "https://xn--bcher-kva.example"),
         ("https://[::1]:8443/", "https://[::1]:8443"),
+        ("https://api.example:0443/{dock}?a={b}", "https://api.example"),
     ):
         assert origin_of(url) == origin
+        # What is checked is what is sent.
+        assert Operation.of({"url": url}).origin == origin
     for none in ("", "api.example", "ftp://api.example", "https://", "https://me@api.example", "https://a b", 7, None):
         with pytest.raises(Refused):
             stated_origin(none)
+    odd = ("good.example\\x", "good.example\\.evil.example", "g%6fod.example", "good.example%2eevil", "good.example ")
+    for host in (*odd, "good.example;x", "*.example", "[::1%25eth0]", "\u24d6ood.example", "a.example:0"):
+        for refusing in (
+            lambda url: Operation.of({"url": url}),
+            stated_origin,
+            lambda url: Operation.of({"url": "https://a.example", "security": [OAUTH | {"token_url": url}]}),
+        ):
+            with pytest.raises(Refused):
+                refusing(f"https://{host}")
     more = ["https://api.example/v1", "https://api.example?x", "https://api.example#x", "https://good.example\\@evil"]
     problems = problems_of({"trusted_origins": more, "actions": {}})
     assert [problem.rpartition(" is no origin")[0] for problem in problems] == [

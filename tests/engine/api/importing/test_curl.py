@@ -9,6 +9,7 @@ from rich.pretty import pretty_repr
 from engine.actions import resolve_actions
 from engine.api.importing import Imported, import_curl
 from engine.api.importing.examples import sounds_secret
+from engine.api.row_config import problems_of
 from engine.rows import ToolRow
 from engine.tools.api_tool import ApiTool
 from events.errors import Refused
@@ -172,13 +173,18 @@ def test_a_password_in_the_url_is_a_credential() -> None:
 
 
 def test_secrets_of_a_body_are_not_kept() -> None:
-    fields = f'{{"user":"u","password":"{CANARY}","deep":[{{"client_secret":"{CANARY}","n":1}}]}}'
+    several = f'"api_key":["{CANARY}"],"auth":[[{{"a":1}},"{CANARY}"]],"session":true,"token":[{{"n":2}}]'
+    fields = f'{{"user":"u","password":"{CANARY}","deep":[{{"client_secret":["{CANARY}"],"n":1}}],{several}}}'
     result = import_curl(f"curl https://a.example/x -d '{fields}'")
     assert not hidden(result)
     assert result.secrets == {}
-    assert [skipped.operation for skipped in result.skipped] == ["value of password", "value of deep.client_secret"]
+    names = ("password", "deep.client_secret", "api_key", "auth", "session")
+    assert [skipped.operation for skipped in result.skipped] == [f"value of {name}" for name in names]
     definition = result.actions["post_x"]
-    assert sent(definition, {"password": "p"})[2] == '{"user":"u","deep":[{"n":1}],"password":"p"}'
+    assert sent(definition, {"password": "p"})[2] == '{"user":"u","deep":[{"n":1}],"token":[{"n":2}],"password":"p"}'
+    twice = import_curl(f"curl 'https://a.example/x?sig={CANARY}&sig={CANARY}'")
+    assert not hidden(twice)
+    assert problems_of(twice.config) == []
 
 
 def test_what_sounds_secret() -> None:

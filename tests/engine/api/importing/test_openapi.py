@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from engine.api.importing import Skipped, import_openapi
 from engine.api.importing.action_names import Call, action_names
+from engine.api.row_config import problems_of
 from events.errors import Refused
 from tests.engine.api.importing.documents import BASE, body_of, document, imported, operation, parameter, sent
 
@@ -195,6 +197,20 @@ def test_credentials_are_for_the_document_s_server_and_others_are_listed() -> No
     several = {key: paths[key] for key in ("/files", "/other")}
     unsure = imported(document(several, servers=[], **scheme))
     assert (unsure.config["trusted_origins"], len(unsure.withheld)) == ([], 2)
+
+
+def test_no_secret_is_called_as_a_setting_is() -> None:
+    for name in ("url", "body", "security", "auth_credentials"):
+        schemes = {name: {"type": "apiKey", "in": "header", "name": "X-Key"}}
+        document: dict[str, Any] = {"openapi": "3.0.3", "servers": [{"url": "https://a.example"}]}
+        document |= {
+            "security": [{name: []}],
+            "components": {"securitySchemes": schemes},
+            "paths": {"/x": {"get": {"operationId": "act"}}},
+        }
+        made = import_openapi(json.dumps(document))
+        assert made.config["security"] == [{"secret": f"{name}_2", "in": "header", "name": "X-Key"}]
+        assert problems_of(made.config) == []
 
 
 def test_a_secret_that_every_operation_needs_is_required() -> None:

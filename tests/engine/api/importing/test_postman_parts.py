@@ -210,10 +210,15 @@ def test_what_an_environment_calls_secret_is_a_credential() -> None:
 def test_the_value_of_a_credential_is_nowhere_else() -> None:
     described = request(auth=setting("bearer", token=CANARY), description=f"Send Bearer {CANARY}!")
     clear = request(name="clear", header=[{"key": "X-Note", "value": f"as {CANARY}"}])
-    made = imported_collection(collection(described, clear))
+    named = request(name=f"as {CANARY}")
+    unmade = request(name=f"for {CANARY}", method="BREW")
+    info = collection()["info"] | {"name": f"Harbour {CANARY}"}
+    made = imported_collection(collection(described, clear, named, unmade) | {"info": info})
     assert made.actions["act"]["description"] == "act\nSend Bearer ***!"
     assert list(made.actions) == ["act"]
-    assert made.skipped[0].operation == "GET clear"
+    assert made.title == "Harbour ***"
+    assert not hidden(made)
+    assert [each.operation for each in made.skipped] == ["BREW for ***", "GET clear", "GET as ***"]
     assert not hidden(made)
 
 

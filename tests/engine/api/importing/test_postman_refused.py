@@ -43,6 +43,11 @@ LEFT_OUT: list[tuple[dict[str, Any], list[dict[str, Any]], str]] = [
     (request(auth={}), [], "without a type"),
     (request(auth=setting("apikey", value="x")), [], "no name"),
     (request(auth=setting("oauth2", grant_type="client_credentials")), [], "token"),
+    (
+        request(auth=setting("oauth2", grant_type="client_credentials", accessTokenUrl="https://a.example/t?sig=x")),
+        [],
+        "secret in its query",
+    ),
     (request("a.example?token=a&token=b"), [], "several times"),
     (request(header=[{"key": "a b", "value": "x"}]), [], "no name for a header"),
     (request(header=[{"key": "X", "value": "a\r\nb"}]), [], "line break"),
