@@ -57,13 +57,17 @@ def answer_of(call: ToolCall, row: AttemptRow, last: StreamEvent, limit: int | N
     """Answer a call by what the log has of it: its row, and the last event of the five kinds with its whole result.
 
     :param limit: characters of the result's text, its marks included; None: whole
-    :param untrusted: a result stands between marks, an error too: the same ones each time it is told
+    :param untrusted: a result stands between marks, an error and what the tool raised too: the same ones each time
     """
     match last:
         case Executed() if untrusted:
             return _foreign_result(call, last, limit)
         case Executed():
             return _result(call, last, limit)
+        case Failed() if untrusted and last.exception_type is not None:
+            # What a tool raised may say what was answered to it.
+            text = f"Error: {last.message}"
+            return _worded(call, "error", foreign(text, lasting_mark(last.id, text)))
         case Failed():
             return _worded(call, "error", f"Error: {last.message}")
         case Denied():

@@ -78,8 +78,7 @@ def _permitted(runtime: Runtime, proposed: Proposed) -> bool:
 
 
 async def _require_allowed(runtime: Runtime, proposal: Proposal, outage: LogUnavailable) -> None:
-    member = proposal.member
-    if member is not None and not runtime.toolsets.is_sure(member.row, proposal.proposed.user_id):
+    if not _sure(runtime, proposal):
         raise LogUnavailable(f"{outage}; what the user says of this tool is not known, so it was not run") from outage
     decision = await _decision(runtime, proposal)
     if decision is None:
@@ -87,6 +86,14 @@ async def _require_allowed(runtime: Runtime, proposal: Proposal, outage: LogUnav
     if not isinstance(decision, Allow):
         stopped = "denied" if isinstance(decision, Deny) else "to wait"
         raise LogUnavailable(f"{outage}; the call would be {stopped} ({decision.rule}), so it was not run") from outage
+
+
+def _sure(runtime: Runtime, proposal: Proposal) -> bool:
+    """Tell whether what the user says of the tool is known; a client's tools, and a stored row's, know no standing."""
+    member = proposal.member
+    if member is None or member.tool is None:
+        return True
+    return runtime.toolsets.is_sure(member.row, proposal.proposed.user_id)
 
 
 async def _decision(runtime: Runtime, proposal: Proposal) -> Decision | None:

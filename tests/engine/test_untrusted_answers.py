@@ -134,6 +134,25 @@ async def test_what_an_approver_changed_is_said_outside_the_marks(sqlite_url: st
         assert response["result"] == result
 
 
+async def test_what_a_tool_raised_stands_between_marks_and_the_engine_s_own_words_do_not(journal_url: str) -> None:
+    async def raises(say: Any = None, wrong: bool = False) -> Any:
+        raise ValueError(say)
+
+    tools = [
+        tool_of(raises, name=name, action=name, parameters=ANY, untrusted=name == "theirs")
+        for name in ("theirs", "own")
+    ]
+    async with staged_engine(journal_url, *tools) as engine:
+        for number, name in enumerate(("theirs", "own")):
+            await outcome_of(engine, call({"say": GUESS}, call_id=f"c{number}", name=name), CONTEXT)
+        await outcome_of(engine, call({"wrong": 7}, call_id="c2", name="theirs"), CONTEXT)
+        texts = await told(engine)
+        assert texts == await told(engine)
+        assert (within(texts[0]), texts[1]) == (f"Error: ValueError: {GUESS}",) * 2
+        assert texts[2].startswith("Error: ")
+        assert await told(engine, "google") == [{"error": text} for text in texts]
+
+
 def lengths() -> Iterator[tuple[str, int]]:
     for text in ("x" * 150, GUESS * 20, '"\\\n\x01' * 500, "\U0001f468\u200d\U0001f469\u200d\U0001f467" * 300):
         for limit in (SMALLEST, 230, 260, 300, 1000, len(text), len(text) + 100, len(text) + 500):
