@@ -25,7 +25,8 @@ def request_row(row: ToolRow, action: Action, resolved: Resolved) -> ToolRow:
 def request_settings(row: ToolRow, action: Action, resolved: Resolved) -> dict[str, Any]:
     """Return a configured action's own settings with the call's values; of the row's other actions there is nothing.
 
-    ``query_params`` and ``headers`` hold values; ``body`` holds the schema of what the action is given as arguments.
+    ``query_params`` and ``headers`` hold values; ``body`` holds the schema of what the action is given as arguments,
+    ``query_schema`` the schemas of what a call may set of the query.
     The row's ``security`` stands where the action has none of its own, and its sealed credentials stay. Where these may
     go (``trusted_origins``) is the row's to say.
     """
@@ -35,9 +36,12 @@ def request_settings(row: ToolRow, action: Action, resolved: Resolved) -> dict[s
     if action.idempotent:
         settings["idempotent"] = True
     bodies = [group for group in action.groups if group.name == "body"]
-    properties = {name: action.parameters["properties"].get(name) for group in bodies for name in _names(group)}
+    schemas = action.parameters["properties"]
+    properties = {name: schemas.get(name) for group in bodies for name in _names(group)}
     if properties:
         settings["body"] = {"properties": properties, "$defs": action.parameters.get("$defs")}
+    queries = [group for group in action.groups if group.name == "query_params"]
+    settings["query_schema"] = {name: schemas.get(name) for group in queries for name in group.visible}
     return settings
 
 

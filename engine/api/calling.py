@@ -15,7 +15,7 @@ from engine.api.authorized import Authorized
 from engine.api.client_credentials import ClientCredentials
 from engine.api.decoding import Content
 from engine.api.masking import Masker
-from engine.api.next_page import way_on
+from engine.api.next_page import next_arguments
 from engine.api.operation import SETTINGS, Operation
 from engine.api.page_reading import Collected, PageReader, read_page
 from engine.api.pages import wanted_pages
@@ -47,6 +47,7 @@ class Call(msgspec.Struct, frozen=True):
     :ivar client: what an access token is to be asked for with; None: it needs none
     :ivar secrets: those that its requests are signed with
     :ivar pages: how many are read, the first included
+    :ivar query_schema: schemas of the query's arguments that a call may set
     """
 
     operation: Operation
@@ -56,6 +57,7 @@ class Call(msgspec.Struct, frozen=True):
     client: ClientCredentials | None = None
     secrets: dict[str, str] = {}
     pages: int = 1
+    query_schema: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"<Call {self.request!r}>"
@@ -78,7 +80,8 @@ def prepared(config: Mapping[str, Any], body: dict[str, Any], idempotency_key: s
     secrets = secrets_of(operation.security, credentials)
     # All the row's secrets are looked for, not only those of this operation.
     client = client_of(operation.security, secrets)
-    return Call(operation, request, signed(request, secrets), Masker(credentials), client, secrets, pages)
+    parts, schema = signed(request, secrets), config.get("query_schema") or {}
+    return Call(operation, request, parts, Masker(credentials), client, secrets, pages, schema)
 
 
 async def called(scope: Scope, action: str, call: Call, seconds: float) -> ToolResult:
@@ -118,9 +121,11 @@ async def _paged(authorized: Authorized, call: Call, reply: Reply, deadline: flo
     if call.pages > 1 and page.items is not None:
         data.pop("link", None)
         data |= {"data": await _masked(masker, found), "pages": found.count}
-    if found.onward is not None:
-        data["next"] = masker.value(way_on(call.operation, found.onward))
-    notes = [found.said(call.pages, page.items is not None), authorized.note]
+    onward = found.onward
+    way = None if onward is None else next_arguments(call.operation, call.request, onward, call.query_schema)
+    if way is not None:
+        data["next"] = masker.value(way)
+    notes = [found.said(call.pages, page.items is not None, way is not None), authorized.note]
     return _noted(ToolResult(data, result.status), masker.text(" ".join(filter(None, notes))))
 
 

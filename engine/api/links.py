@@ -11,8 +11,9 @@ __all__ = ("linked",)
 
 _LONGEST: Final = 65_536
 _TOKEN: Final = r"[\w!#$&+.^`|~-]+\*?"  # noqa: S105
-_PARAMETER: Final = re.compile(rf';\s*({_TOKEN})\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,;"]*)))?')
-_LINK: Final = re.compile(r"\s*,?\s*<([^<>]*)>\s*")
+_PARAMETER: Final = re.compile(rf';[ \t]*({_TOKEN})[ \t]*(?:=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,;"]*)))?[ \t]*')
+# Blanks are taken once and not given back: of a header of nothing else, all ways to split it would be tried.
+_LINK: Final = re.compile(r"[ \t]*(?:,[ \t]*)*<([^<>]*)>[ \t]*")
 
 
 def linked(reply: Reply, relation: str) -> str | None:
@@ -36,8 +37,6 @@ def _links(value: str) -> list[tuple[str, dict[str, str]]]:
         parameters: dict[str, str] = {}
         while parameter := _PARAMETER.match(value, place):
             place = parameter.end()
-            while place < len(value) and value[place] in " \t":
-                place += 1
             parameters.setdefault(parameter[1].lower(), parameter[2] or parameter[3] or "")
         found.append((link[1].strip(), parameters))
     return found

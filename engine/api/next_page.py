@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, unquote_plus, urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -12,14 +13,16 @@ from msgspec.structs import replace
 from engine.api.links import linked
 from engine.api.operation import Operation, compiled
 from engine.api.origins import origin_of
-from engine.api.pages import Pages
+from engine.api.pages import ARGUMENT, Pages
 from engine.api.request import LONGEST_URL, OutgoingRequest
+from engine.api.response import UNAPPLIED
 from engine.net.reply import Reply
 from events.errors import Refused
 
-__all__ = ("End", "following", "searched", "way_on")
+__all__ = ("End", "following", "next_arguments", "searched")
 
 _LONGEST_CURSOR: Final = 4096
+_KINDS: Final[dict[str, type]] = {"integer": int, "number": float, "boolean": bool}
 _WHERE: Final = "it leads out of what the action is configured for"
 
 
@@ -50,7 +53,7 @@ def following(
         value = searched(pages.next, content)
         if value in (None, "", False):
             return End()
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or len(str(value)) > _LONGEST_CURSOR:
+        if not _is_cursor(value):
             return End("What stands where the next cursor should be is none, so no further page was read.")
         return _within_length(_with_query(request, pages.parameter, str(value)))
     if not items or len(items) < pages.size:
@@ -65,30 +68,52 @@ def following(
 
 def searched(expression: str, content: Any) -> Any:
     """Return what a JMESPath finds; None: nothing, or it cannot be applied."""
-    from jmespath.exceptions import JMESPathError
-
     try:
         return compiled(expression).search(content)
-    except (JMESPathError, LookupError, TypeError, ValueError, RecursionError):
+    except UNAPPLIED:
         return None
 
 
-def way_on(operation: Operation, request: OutgoingRequest) -> dict[str, str | int]:
-    """Return the arguments that a call for a page takes, by the names that the model knows; numbers but of cursors."""
+def next_arguments(
+    operation: Operation, request: OutgoingRequest, onward: OutgoingRequest, query_schema: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the arguments by which a call for a page differs from the one there was; None: none lead to it.
+
+    :param request: of the call that there was
+    :param query_schema: the schemas of what a call may set, by the names that the model knows
+    """
+    if onward.path != request.path:
+        return None
     names = {wire.name: argument for argument, wire in operation.wire.query_params.items() if wire.name}
-    pages = operation.pages
-    wanted = pages.parameter if pages is not None and pages.by != "link" else None
-    as_text = pages is not None and pages.by == "cursor"
-    pairs = parse_qsl(request.query, keep_blank_values=True)
-    return {
-        names.get(name, name): value if as_text else _as_number(value)
-        for name, value in pairs
-        if wanted in (None, name)
-    }
+    before, after = _values(request), _values(onward)
+    changed = {names.get(name, name): values for name, values in after.items() if values != before.get(name)}
+    if ARGUMENT in changed or not changed.keys() <= query_schema.keys():
+        return None
+    return {argument: _as_argument(values, query_schema[argument]) for argument, values in changed.items()}
 
 
-def _as_number(text: str) -> str | int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 and str(int(text)) == text else text
+def _values(request: OutgoingRequest) -> dict[str, list[str]]:
+    return parse_qs(request.query, keep_blank_values=True)
+
+
+def _as_argument(values: list[str], schema: Any) -> Any:
+    """Return what a parameter's values are as an argument of its schema; the text, where that says nothing of it."""
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    stated = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
+    if "array" in stated:
+        return [_as_argument([value], schema.get("items")) for value in values]
+    for kind in () if "string" in stated else stated:
+        with suppress(msgspec.DecodeError, KeyError):
+            return msgspec.json.decode(values[-1], type=_KINDS[kind])
+    return values[-1]
+
+
+def _is_cursor(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    text = str(value)
+    # JSON may hold halves of characters, which no URL can.
+    return len(text) <= _LONGEST_CURSOR and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _number(request: OutgoingRequest, parameter: str) -> int | None:
@@ -144,12 +169,12 @@ def _linked(
 
 def _is_crooked(target: str) -> bool:
     """Tell whether a link could be read in two ways, or climbs: dot segments, backslashes, blanks, what is no ASCII."""
-    path = target.partition("#")[0].partition("?")[0]
+    # Encoded ones too, and twice: many a server, or what stands before it, decodes before it looks; some cut at ";".
+    path = unquote(unquote(target.partition("#")[0].partition("?")[0]))
     return (
         any(char <= " " or char > "~" or char == "\\" for char in target)
         or any(each in "{}<>" for each in target)
-        # Encoded slashes too: many a server decodes them before it looks.
-        or any(each in (".", "..") for each in unquote(path).replace("\\", "/").split("/"))
+        or any(each.partition(";")[0] in (".", "..") for each in path.replace("\\", "/").split("/"))
     )
 
 

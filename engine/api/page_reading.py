@@ -14,6 +14,7 @@ import msgspec
 from engine.api.decoding import Content, decoded
 from engine.api.next_page import End, following, searched
 from engine.api.operation import Operation
+from engine.api.pages import ARGUMENT
 from engine.api.request import OutgoingRequest
 from engine.api.response import projected
 from engine.api.signing import Signed
@@ -26,6 +27,9 @@ __all__ = ("Collected", "Page", "PageReader", "read_page")
 
 _AT_ONCE: Final = 1 << 18
 """Bytes of a body that are decoded in the event loop."""
+
+_MORE: Final = "There is more: call it again with the same arguments and those in next."
+_NO_WAY: Final = f"There is more, but no call can begin there: only a larger {ARGUMENT} reads on."
 
 Send: TypeAlias = Callable[[OutgoingRequest, Signed, float, int], Awaitable[Reply]]
 """Sends a request within (seconds, bytes)."""
@@ -60,15 +64,16 @@ class Collected(msgspec.Struct):
     onward: OutgoingRequest | None = None
     note: str = ""
 
-    def said(self, wanted: int, is_list: bool) -> str:
+    def said(self, wanted: int, is_list: bool, has_way: bool) -> str:
         """Return what a result's message says of it.
 
         :param wanted: pages
         :param is_list: whether the first had a list of items
+        :param has_way: whether a call can begin where this one ended
         """
         if not is_list:
             return self.note if wanted == 1 else "It has no list of items, so no further page was read."
-        more = "" if self.onward is None else "There is more: call it again with the arguments in next."
+        more = "" if self.onward is None else _MORE if has_way else _NO_WAY
         if wanted == 1:
             return self.note or more
         read = "1 page was read." if self.count == 1 else f"{self.count} pages were read."
@@ -83,6 +88,8 @@ async def read_page(operation: Operation, request: OutgoingRequest, parts: Signe
 
 def _page(operation: Operation, request: OutgoingRequest, url: str, reply: Reply) -> Page:
     content = decoded(reply)
+    if operation.pages is not None and reply.status == 204:
+        return Page(reply, content, [], End())
     if operation.pages is None or not 200 <= reply.status < 300 or content.kind != "json":
         return Page(reply, content, None, End())
     kept = projected(content, operation.project).data

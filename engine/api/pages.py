@@ -62,26 +62,36 @@ class Pages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def with_argument(definition: dict[str, Any]) -> dict[str, Any]:
     """Return an operation's definition with the argument for the number of pages, if it has pages.
 
-    An argument of that name that its owner describes stays as it is described: it may be preset, or pinned.
+    An argument of that name that its owner describes stays as it is described: it may be preset, or pinned. One of the
+    headers or the body is the API's own, and then each call reads one page.
     """
     pages, group = definition.get("pages"), definition.get("query_params") or {}
     properties = group.get("properties") or {} if isinstance(group, dict) else None
     if not isinstance(pages, dict) or not isinstance(properties, dict) or ARGUMENT in properties:
         return definition
-    most = pages.get("most", Pages(by="link").most)
+    if any(ARGUMENT in _described(definition.get(other)) for other in ("headers", "body")):
+        return definition
+    stated = pages.get("most", Pages(by="link").most)
+    most = stated if type(stated) is int and stated > 0 else 1
     argument = {
         "type": "integer",
         "minimum": 1,
-        "maximum": most if isinstance(most, int) else 1,
+        "maximum": most,
         "description": f"How many pages to read, one after another, at most {most}; 1 if absent.",
     }
     return {**definition, "query_params": {**group, "properties": {**properties, ARGUMENT: argument}}}
 
 
+def _described(group: Any) -> Any:
+    return (group.get("properties") or {}) if isinstance(group, dict) else {}
+
+
 def wanted_pages(pages: Pages | None, values: Mapping[str, Any]) -> int:
     """Return how many pages the values of a call's query ask for. :raises Refused: if that is no such number"""
-    wanted = 1 if pages is None else values.get(ARGUMENT, 1)
-    most = 1 if pages is None else pages.most
-    if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= most:
-        raise Refused(f"Parameter {ARGUMENT} must be a whole number from 1 to {most}.")
-    return wanted
+    wanted = None if pages is None else values.get(ARGUMENT)
+    if pages is None or wanted is None:
+        return 1
+    # 2.0 is a whole number to JSON Schema, too.
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float) or wanted not in range(1, pages.most + 1):
+        raise Refused(f"Parameter {ARGUMENT} must be a whole number from 1 to {pages.most}.")
+    return int(wanted)

@@ -12,12 +12,15 @@ from engine.api.wording import text_of
 from engine.contract import ToolResult
 from engine.net.reply import Reply
 
-__all__ = ("ERROR_TEXT", "SUCCESS", "failure", "projected", "result_of")
+__all__ = ("ERROR_TEXT", "SUCCESS", "UNAPPLIED", "failure", "projected", "result_of")
 
 SUCCESS: Final = "API call successful."
 
 ERROR_TEXT: Final = 16_384
 """Characters that are kept of an error's body."""
+
+UNAPPLIED: Final = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+"""What a JMESPath raises that cannot be applied to a response; its own errors are of the first."""
 
 _TOLD: Final = ("location", "link")
 _ASKED_FOR: Final = ("allow", "content-length", "content-type", "etag", "last-modified", "accept-ranges")
@@ -93,10 +96,8 @@ def projected(content: Content, expression: str | None) -> Content:
         return content
     if content.kind != "json":
         return Content(content.data, (*content.notes, "It is no JSON, so it was not projected."), content.kind)
-    from jmespath.exceptions import JMESPathError
-
     try:
         return Content(compiled(expression).search(content.data), content.notes, "json")
-    except (JMESPathError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except UNAPPLIED as error:
         note = f"It could not be projected ({type(error).__name__}), so it is given whole."
         return Content(content.data, (*content.notes, note), "json")

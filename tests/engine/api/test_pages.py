@@ -4,49 +4,29 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import msgspec
 import pytest
 
 from engine import Settings
 from engine.actions import resolve_actions
 from engine.api.dry_run import dry_run
 from engine.api.links import linked
+from engine.api.pages import Pages, wanted_pages
 from engine.api.row_config import problems_of
 from engine.arguments import ArgumentChecker
-from engine.contract import ToolResult
 from engine.net.allow_list import AllowList
 from engine.net.policy import NetPolicy
 from engine.net.reply import Reply
 from engine.tools.api_tool import ApiTool
 from events import Executed
+from events.errors import Refused
 from tests.engine.api.calls import LOCAL, api_row, result_of_call
+from tests.engine.api.paging import SECRET, body, read
 from tests.engine.api.raw_server import RawServer, answer, raw_server
 from tests.engine.staging import call, outcome_of, staged_engine
 
 __all__ = ()
 
 pytestmark = pytest.mark.anyio
-
-SECRET = "zq-7Hf2-secret"
-TEXT = {"type": "string"}
-BEARER: list[dict[str, Any]] = [{"in": "bearer", "secret": "key"}]
-
-
-def body(content: Any, **headers: Any) -> bytes:
-    """Return a response with JSON."""
-    return answer(msgspec.json.encode(content), **headers)
-
-
-async def read(server: RawServer, pages: dict[str, Any], wanted: int | None = 3, **more: Any) -> ToolResult:
-    """Return the result of a call at ``/v1/items``."""
-    server.received = []
-    properties = {"q": TEXT, "cursor": TEXT, "page": {"type": "integer"}, "offset": {"type": "integer"}}
-    action = {"url": f"{server.origin}/v1/items", "query_params": {"properties": properties}, "security": BEARER}
-    arguments = {**more.pop("arguments", {}), **({} if wanted is None else {"max_pages": wanted})}
-    policy = more.pop("policy", LOCAL)
-    return await result_of_call(
-        {**action, "pages": pages, **more}, arguments, credentials={"key": SECRET}, policy=policy
-    )
 
 
 Way: TypeAlias = tuple[dict[str, Any], list[bytes], list[str], dict[str, Any]]
@@ -132,7 +112,8 @@ async def test_one_page_is_what_it_was_with_the_way_on() -> None:
             assert result.data == {
                 "status_code": 200,
                 "data": {"data": [1], "next": "c2"},
-                "message": "API call successful. There is more: call it again with the arguments in next.",
+                "message": "API call successful. "
+                "There is more: call it again with the same arguments and those in next.",
                 "next": {"cursor": "c2"},
             }
             assert len(server.received) == 1
@@ -145,9 +126,9 @@ async def test_one_page_is_what_it_was_with_the_way_on() -> None:
             "message": "API call successful. 1 page was read.",
             "pages": 1,
         }
-        server.answers = [body([1], Link="<?page=2&per_page=9>; rel=next")]
+        server.answers = [body([1], Link="<?page=2&q=9&q=x>; rel=next")]
         result = await read(server, {"by": "link"}, None)
-        assert result.data["next"] == {"page": 2, "per_page": 9}
+        assert result.data["next"] == {"page": 2, "q": "x"}
 
 
 async def test_what_a_projection_leaves_is_the_page() -> None:
@@ -173,6 +154,8 @@ async def test_a_link_that_leads_elsewhere_is_not_followed() -> None:
             "/v1/items/%2e%2e/admin",
             "/v1/items/..%2fadmin",
             "/v1/items/.%2E%5Cadmin",
+            "/v1/items/..;/admin",
+            "/v1/items/%252e%252e/admin",
             "/v1/items\\x",
             "/v1/items/{key}",
             "/v1/items?a b",
@@ -297,6 +280,16 @@ def test_the_model_may_say_how_many_pages() -> None:
     assert checker.validate(known, {}) is None
     for wrong in (0, 6, "2", 1.5):
         assert "max_pages" in (checker.validate(known, {"max_pages": wrong}) or "")
+        with pytest.raises(Refused):
+            wanted_pages(Pages(by="link", most=5), {"max_pages": wrong})
+    assert [wanted_pages(Pages(by="link"), {"max_pages": each}) for each in (None, 2, 2.0)] == [1, 2, 2]
+    for most in (True, 0, -5, "x", None):
+        (known,) = resolve_actions(api_row(act={**action, "pages": {"by": "link", "most": most}}), ApiTool, None)
+        assert known.shown["properties"]["max_pages"]["maximum"] == 1
+    for group in ("headers", "body"):
+        own = {group: {"properties": {"max_pages": {"type": "string"}}}}
+        (known,) = resolve_actions(api_row(act={**action, **own}), ApiTool, None)
+        assert known.shown["properties"] == {"max_pages": {"type": "string"}}
     pinned = {"properties": {"max_pages": {"type": "integer", "filled_by_llm": False, "value": 3}}}
     (known,) = resolve_actions(api_row(act={**action, "query_params": pinned}), ApiTool, None)
     assert (known.shown["properties"], known.pinned) == ({}, {"max_pages": 3})
@@ -338,6 +331,9 @@ def test_links_are_read_as_their_standard_says() -> None:
         ("", None),
         ("<" * 100_000, None),
         ("<a>" + "; a" * 50_000, None),
+        ("\xa0" * 60_000, None),
+        ("<a>; b=c" + "\xa0" * 60_000, None),
+        (" ," * 30_000 + "x", None),
     ):
         headers = (("Link", header),)
         reply = Reply(url="", status=200, headers=headers, content_type="", charset=None, body=b"")
