@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
-import httpx
 import msgspec
 
 from engine.api.client_credentials import ClientCredentials
 from engine.api.masking import Masker
 from engine.api.retrying import retried
 from engine.net.client import SafeClient, safe_client
+from engine.net.encryption import crosses_in_clear
 from engine.net.errors import DeadlineExceeded, NetError, UnsafeUserUrlError
 from engine.net.reply import Reply
-from engine.net.resolver import system_resolver
-from engine.net.target import Target
 from engine.services import Services
 from events.errors import Refused
 
@@ -111,12 +110,7 @@ async def _asked(client: SafeClient, credentials: ClientCredentials, until: floa
 
 async def _require_encrypted(services: Services, credentials: ClientCredentials) -> None:
     """Refuse to send the client's secret in clear, but to the operator's own networks."""
-    url = httpx.URL(credentials.token_url)
-    if url.scheme == "https":
-        return
-    target = Target.of(url.scheme, url.raw_host, url.port, url.userinfo, services.net)
-    addresses = await target.addresses(services.net, services.resolver or system_resolver)
-    if not services.net.allow.covers(target.host, target.port, addresses):
+    if urlsplit(credentials.token_url).scheme != "https" and await crosses_in_clear(services, credentials.token_url):
         raise NoToken("No access token: the token_url is not encrypted; its owner must use https.")
 
 

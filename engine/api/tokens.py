@@ -82,7 +82,7 @@ class Tokens:
     def of(self, scope: Scope) -> tuple[Token, ...]:
         """Return all tokens that are kept for a row, to be taken out of what comes back."""
         row = _row(scope)
-        return tuple(token for (*each, _), (token, _) in self._kept.items() if tuple(each) == row)
+        return tuple(token for key, (token, _) in self._kept.items() if key[:2] == row)
 
     async def _fetched(self, key: _Key, turn: _Turn, credentials: ClientCredentials, deadline: float) -> Token:
         failures = turn.failures

@@ -8,9 +8,8 @@ import httpx2
 
 from engine.mcp.oauth_errors import AuthorizationFailed, AuthorizationUnavailable, shown
 from engine.net.client import SafeClient, safe_client
+from engine.net.encryption import crosses_in_clear
 from engine.net.errors import BadResponse, DeadlineExceeded, NetError, Unreachable
-from engine.net.resolver import system_resolver
-from engine.net.target import Target
 from engine.services import Services
 
 __all__ = ("EXCHANGE", "OAuthHttp")
@@ -72,13 +71,11 @@ class OAuthHttp:
         :raises UnsafeUserUrlError: if the policy forbids it
         :raises AuthorizationFailed: if it is not encrypted; the operator's own networks need not be
         """
-        policy, resolver = self._services.net, self._services.resolver or system_resolver
-        target = Target.of(url.scheme, url.raw_host, url.port, url.userinfo, policy)
         try:
-            addresses = await target.addresses(policy, resolver)
+            in_clear = await crosses_in_clear(self._services, str(url))
         except Unreachable as error:
             raise _unavailable(url, error) from None
-        if target.scheme != "https" and not policy.allow.covers(target.host, target.port, addresses):
+        if in_clear:
             raise AuthorizationFailed(f"{shown(str(url))} is not encrypted: no token may go there; use https")
 
 

@@ -13,7 +13,7 @@ from engine.net.errors import BadResponse, UnsafeUserUrlError
 from engine.net.field_lines import CREDENTIALS, FRAMING
 from engine.net.reply import Headers
 
-__all__ = ("HeadersLike", "Outgoing", "is_redirect")
+__all__ = ("HeadersLike", "Outgoing", "is_redirect", "parsed_url")
 
 HeadersLike: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
@@ -40,7 +40,7 @@ class Outgoing(msgspec.Struct, frozen=True):
         named = {name.lower() for name, _ in kept}
         filled = (("User-Agent", user_agent), ("Accept", "*/*"), ("Accept-Encoding", ACCEPTED))
         added = tuple(each for each in filled if each[0].lower() not in named)
-        return cls(method.upper(), _parsed(url), added + kept, content)
+        return cls(method.upper(), parsed_url(url), added + kept, content)
 
     def redirected(self, status: int, location: str, secret_headers: frozenset[str]) -> Outgoing:
         """Return the request that follows a redirect.
@@ -51,7 +51,7 @@ class Outgoing(msgspec.Struct, frozen=True):
         :raises UnsafeUserUrlError: if the target is no URL
         :raises BadResponse: if the body would have to be sent to another origin
         """
-        url = _parsed(location, self.url)
+        url = parsed_url(location, self.url)
         method, content, headers = self.method, self.content, self.headers
         if _is_rewritten(status, method):
             method, content = "GET", None
@@ -78,7 +78,8 @@ def _origin(url: httpx.URL) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port
 
 
-def _parsed(url: str, base: httpx.URL | None = None) -> httpx.URL:
+def parsed_url(url: str, base: httpx.URL | None = None) -> httpx.URL:
+    """Return a URL as it is opened, without its fragment. :raises UnsafeUserUrlError: if it is none"""
     try:
         parsed = httpx.URL(url) if base is None else base.join(url)
         # Decoded only when it is looked at, which a request does: "xn--" that stands for nothing fails there.
