@@ -87,8 +87,7 @@ class _Import:
                 continue
             made[name] = _Made(definition, reading.security)
             self._skipped += reading.skipped
-        values = self._credentials.values.items()
-        masker = Masker({name: value for name, value in values if name != "username" and len(value) >= _LEAST_SECRET})
+        masker = self._masker()
         self._masked(made, masker)
         common = _commonest(each.security for each in made.values())
         for action in made.values():
@@ -122,14 +121,19 @@ class _Import:
     def _skip(self, request: CollectionRequest, error: Refused) -> None:
         self._skipped.append(Skipped(str(request), " ".join(str(error).split())))
 
+    def _masker(self) -> Masker:
+        values = [value for name, value in self._credentials.values.items() if name != "username"]
+        known = sorted({*values, *self._collection.variables.secrets})
+        return Masker({str(number): value for number, value in enumerate(known) if len(value) >= _LEAST_SECRET})
+
     def _masked(self, made: dict[str, _Made], masker: Masker) -> None:
-        """Leave out what has the value of a credential in clear; a description that has it loses it."""
+        """Leave out what has a secret's value in clear; a description that has it loses it."""
         for name, each in list(made.items()):
             masked = masker.value(each.definition)
             each.definition["description"] = masked["description"]
             if masked != each.definition or masker.text(name) != name:
                 method, url = each.definition["method"], masked["url"]
-                reason = "it has the value of a credential in a place where none can be put"
+                reason = "it has the value of a secret in a place where none can be put"
                 self._skipped.append(Skipped(f"{method} {masked['description'].splitlines()[0] or url}", reason))
                 del made[name]
 

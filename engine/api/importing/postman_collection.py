@@ -51,11 +51,13 @@ class CollectionRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
     """A collection that has been read.
 
+    :ivar variables: those of all its requests
     :ivar skipped: what is no request, and the scripts
     """
 
     title: str
     version: str
+    variables: Variables
     requests: tuple[CollectionRequest, ...]
     skipped: tuple[Skipped, ...] = ()
 
@@ -91,6 +93,7 @@ def read_collection(content: Any, environment: list[Entry]) -> Collection:
     info = content["info"]
     return Collection(
         title=_name(info),
+        variables=variables,
         version=_version(info.get("version")),
         requests=requests,
         skipped=(*reading.skipped, *reading.scripts_left_out()),

@@ -102,7 +102,7 @@ class PostmanRequest:
             reference = self._url.secrets.get(name)
             text = entry.text if reference is None else f"{{{{{reference}}}}}"
             expanded = self._variables.expanded(text)
-            if reference is not None or expanded.is_secret or (sounds_secret(name) and expanded.plain):
+            if reference is not None or expanded.is_secret or (_is_secret(name, entry) and expanded.plain):
                 self._secure(self._credentials.named("path", name, text, self._variables))
                 continue
             about = described_by(entry.about, expanded.plain or "")
@@ -185,3 +185,7 @@ class PostmanRequest:
         head = " / ".join(self._request.names)
         text = described(self._request.request_json.get("description"))
         return shortened(f"{head}\n{text}", _DESCRIPTION)
+
+
+def _is_secret(name: str, entry: Entry) -> bool:
+    return entry.kind == "secret" or sounds_secret(name)

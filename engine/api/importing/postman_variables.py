@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from engine.api.importing.examples import sounds_secret
+from engine.api.importing.examples import is_placeholder, sounds_secret
 from engine.api.importing.imported import Unimportable
 from engine.api.importing.postman_entries import Entry
 from engine.refusals import quoted
@@ -68,8 +68,9 @@ class Expanded(msgspec.Struct, frozen=True):
         return [each.name for each in self.pieces if each.name and not each.is_secret]
 
 
-class _Spent(msgspec.Struct):
+class _Shared(msgspec.Struct):
     characters: int = 0
+    secrets: set[str] = msgspec.field(default_factory=set)
 
 
 class Variables:
@@ -84,7 +85,12 @@ class Variables:
         self._environment = {each.name: each for each in environment if not each.disabled}
         self._outer = outer
         self._known: dict[str, tuple[Piece, ...]] = {}
-        self._spent: _Spent = _Spent() if outer is None else outer._spent
+        self._shared: _Shared = _Shared() if outer is None else outer._shared
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The secret values that texts of the whole collection have referred to so far."""
+        return frozenset(self._shared.secrets)
 
     def within(self, own: list[Entry]) -> Variables:
         """Return the variables of a scope in this one."""
@@ -96,8 +102,8 @@ class Variables:
         :raises Unimportable: if a variable in it refers to itself, or stands for far too much
         """
         pieces = self._pieces(text, ())
-        self._spent.characters += sum(len(each.text or "") for each in pieces)
-        if self._spent.characters > _BUDGET:
+        self._shared.characters += sum(len(each.text or "") for each in pieces)
+        if self._shared.characters > _BUDGET:
             raise Unimportable("the collection's variables stand for far more than it says")
         return Expanded(pieces)
 
@@ -140,7 +146,10 @@ class Variables:
         else:
             pieces = self._pieces(entry.text, (*within, name))
             if entry.kind == "secret" or sounds_secret(name):
-                pieces = (Piece(Expanded(pieces).revealed or None, name, True),)
+                secret = Expanded(pieces).revealed or None
+                if secret and not is_placeholder(secret):
+                    self._shared.secrets.add(secret)
+                pieces = (Piece(secret, name, True),)
         self._known[name] = pieces
         return pieces
 

@@ -218,6 +218,14 @@ def test_the_value_of_a_credential_is_nowhere_else() -> None:
     assert list(made.actions) == ["act"]
     assert made.title == "Harbour ***"
     assert not hidden(made)
+    secret = [{"key": "who", "value": CANARY, "type": "secret"}]
+    body = raw('{"as": "{{who}}"}')
+    within = request(method="POST", description=f"As {CANARY}", **body)
+    clear = request(f"https://api.example/{CANARY}", name="clear")
+    path = {"raw": "https://api.example/:who", "variable": [{"key": "who", "value": "b-4711-x", "type": "secret"}]}
+    made_too = imported_collection(collection(within, clear, request(path, name="path"), variable=secret))
+    assert (made_too.actions["act"]["description"], list(made_too.actions)) == ("act\nAs ***", ["act", "path"])
+    assert (made_too.secrets, hidden(made_too)) == ({"who": "b-4711-x"}, False)
     assert [each.operation for each in made.skipped] == ["BREW for ***", "GET clear", "GET as ***"]
     assert not hidden(made)
 
