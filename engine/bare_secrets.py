@@ -16,7 +16,7 @@ from events.errors import Refused
 
 __all__ = ("check_values", "named_secrets")
 
-_WORDS: Final = re.compile(r"[\s:,;=&/@?\"']+")
+_WORDS: Final = re.compile(r"[\s:,;=&/@?\"'()<>\[\]{}|]+")
 _SEEN: Final = "and would stand here for all to see who use the row: put it among the secrets"
 
 
@@ -78,7 +78,8 @@ def _named(name: str, value: Any, schema: Any) -> Iterator[str]:
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for item in value.values():
+        for key, item in value.items():
+            yield str(key)
             yield from _texts(item)
     elif isinstance(value, list | tuple):
         for item in value:

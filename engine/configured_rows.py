@@ -16,7 +16,7 @@ from engine.credentials import Credentials
 from engine.defaults import INTERNAL_ID
 from engine.offers import Offers
 from engine.row_definition import Held, KeptRow, RowVersion
-from engine.row_edit import RowChanges, RowEdit, require_label
+from engine.row_edit import RowChanges, RowEdit, require_label, same
 from engine.row_tools import RowTools
 from engine.rows import ToolRow
 from engine.sharing import Grantee, Share, SharedRole
@@ -128,7 +128,7 @@ class Rows:
 
         async def change(held: Held) -> ToolRow:
             changed = await edit.of(held, self.tools)
-            if changed == held.row:
+            if same(changed, held.row):
                 return changed
             now = self._clock()
             return await self._transact(lambda c: write_row(c, user_id, held, changed, now, by))

@@ -17,7 +17,7 @@ from engine.rows import ActionSettings, ToolRow
 from events.errors import Refused
 from events.keys import require_storable
 
-__all__ = ("RowChanges", "RowEdit", "require_label")
+__all__ = ("RowChanges", "RowEdit", "require_label", "same")
 
 _LONGEST_LABEL: Final = 400
 
@@ -108,12 +108,21 @@ def require_label(label: str) -> None:
         raise Refused("the label must be one line of printable text")
 
 
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two rows, or settings, say the same in JSON: there neither ``true`` nor 1.0 is 1."""
+    return bool(one == other) and _json(one) == _json(other)
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
+
+
 def _require_no_waiver(before: ToolRow, after: ToolRow) -> None:
     """Refuse that an editor waives an approval, or changes what its owner has waived one of, but to switch it off."""
     waived = [said for said in before.actions or () if said.require_approval is False]
     waived += [replace(said, active=False) for said in waived]
     for said in after.actions or ():
-        if said.require_approval is False and said not in waived:
+        if said.require_approval is False and not any(same(said, each) for each in waived):
             raise Refused(
                 f"tool row {before.id!r} is shared to you: only its owner waives the approval of {said.name!r}, or "
                 "changes what it is waived for; let it be asked for"

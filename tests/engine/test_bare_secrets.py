@@ -64,7 +64,9 @@ BY_VALUE: tuple[dict[str, Any], ...] = (
     {"to": f"Bearer {CANARY}"},
     {"to": f"https://bank.example/?k={CANARY}&p=1"},
     {"to": b64encode(CANARY.encode()).decode()},
+    {"to": f"pay <{CANARY}>"},
     {"headers": {"Accept": [CANARY]}},
+    {"headers": {CANARY: "x"}},
     {"any": 271828},
 )
 FINE: tuple[dict[str, Any], ...] = (

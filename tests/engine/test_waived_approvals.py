@@ -178,6 +178,12 @@ async def test_only_its_owner_waives_an_approval(journal_url: str) -> None:
         await rows.edit("w1", user_id="u", actions=[pinned])
         wider = msgspec.structs.replace(pinned, pinned={})
         await refused(rows.edit("w1", user_id="b", actions=[wider]), "only its owner", "what it is waived for")
+        # 1.0 is no 1 in JSON, nor is true, though Python has them equal.
+        other = msgspec.structs.replace(pinned, pinned={"n": 1.0})
+        await refused(rows.edit("w1", user_id="b", actions=[other]), "only its owner", "what it is waived for")
+        await rows.edit("w1", user_id="u", actions=[other])
+        assert repr((await rows.get("w1", user_id="u")).row.actions) == repr([other])
+        await rows.edit("w1", user_id="u", actions=[pinned])
         off = msgspec.structs.replace(pinned, active=False)
         assert (await rows.edit("w1", user_id="b", actions=[off])).actions == [off]
         await refused(rows.edit("w1", user_id="b", actions=[pinned]), "only its owner")
