@@ -18,7 +18,7 @@ from engine.epoch import raise_epoch
 from engine.row_definition import Held, KeptRow, RowDefinition, RowVersion, decoded_definition, encoded_definition
 from engine.row_store import COLUMNS, accepted, granted, row_from
 from engine.rows import ToolRow
-from engine.schema import tool_acceptances, tool_row_versions, tool_rows, tool_shares
+from engine.schema import tool_acceptances, tool_rates, tool_row_versions, tool_rows, tool_shares
 from events.errors import Conflict, LogUnavailable, NotFound, Refused
 from events.keys import tenant_column
 from events.store import Store
@@ -154,7 +154,7 @@ def write_row(
 
 
 def delete_row(connection: Connection, user_id: str | None, seen: Held, now: datetime, by: str | None) -> ToolRow:
-    """Remove a row, its secrets and its shares, and return it as it was; its versions stay.
+    """Remove a row, its secrets, its shares and its rates, and return it as it was; its versions stay.
 
     :raises NotFound: if it is gone
     :raises Moved: if it is not what was seen
@@ -164,6 +164,9 @@ def delete_row(connection: Connection, user_id: str | None, seen: Held, now: dat
     connection.execute(delete(tool_rows).where(_ROW.id == current.row.id))
     for shared in (tool_shares, tool_acceptances):
         connection.execute(delete(shared).where(shared.c.row_id == current.row.id))
+    rates = tool_rates.c
+    owner = tenant_column(current.row.user_id)
+    connection.execute(delete(tool_rates).where(rates.tenant == owner, rates.tool_id == current.row.id))
     _keep_version(connection, replace(current.row, version=current.row.version + 1), None, now, by)
     return current.row
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Final
 
 import anyio
@@ -18,33 +17,26 @@ _KEYS: Final = 4096
 class Pace:
     """Keeps any number of paces apart, each by its key; of more than 4096 the one used longest ago is forgotten."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         from cachetools import LRUCache
 
-        self._clock = clock
         self._due: LRUCache[Hashable, int] = LRUCache(_KEYS)
 
     def __repr__(self) -> str:
         return f"<Pace of {len(self._due)} keys>"
 
     async def turn(self, key: Hashable, rate: Rate, longest: float) -> None:
-        """Wait until the next may be done, and count it. A wait that is cancelled counts nothing.
+        """Take a turn and wait for it; who comes first is first.
+
+        A turn is taken before it is waited for: one whose wait is cancelled has been used.
 
         :param longest: seconds to wait, at most
-        :raises TooSoon: if its turn would come later
+        :raises TooSoon: if its turn would come later; it was not taken
         """
-        until = anyio.current_time() + longest
-        while (lack := self._taken(key, rate)) > 0:
-            if anyio.current_time() + lack >= until:
-                raise TooSoon(lack)
-            await anyio.sleep(lack)
-
-    def _taken(self, key: Hashable, rate: Rate) -> float:
-        """Take one, or return the seconds until there is one."""
-        now = round(self._clock() * SECOND)
+        now = round(anyio.current_time() * SECOND)
         due = self._due.get(key, now)
-        taken = rate.taken(due, now)
+        taken = rate.taken(due, now, round(max(0.0, longest) * SECOND))
         if taken is None:
-            return rate.lack(due, now) / SECOND
+            raise TooSoon(rate.lack(due, now) / SECOND)
         self._due[key] = taken
-        return 0.0
+        await anyio.sleep(rate.wait(taken, now) / SECOND)

@@ -42,7 +42,8 @@ class Turns:
                 pass
             else:
                 return
-        await self._pace.turn(place, rate, min(longest, PATIENCE))
+        # With the rate: what one that was edited has left is no debt of the next.
+        await self._pace.turn((place, rate), rate, min(longest, PATIENCE))
 
 
 def turns(services: Services) -> Turns:

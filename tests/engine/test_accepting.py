@@ -6,10 +6,12 @@ from contextlib import suppress
 
 import anyio
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 
 from engine import CallContext, Engine, Grantee
-from engine.schema import tool_acceptances
+from engine.pacing.kept_pace import Place, kept_turn
+from engine.pacing.rate import Rate
+from engine.schema import policy_epoch, tool_acceptances, tool_shares, tool_rates
 from events import Conflict, Executed, Failed, NotFound
 from events.keys import tenant_column
 from tests.engine.forecasts import CANARY, names_of, refused, row, storing
@@ -85,8 +87,11 @@ async def test_an_acceptance_ends_with_its_share(journal_url: str) -> None:
         await rows.share("w1", BOB, user_id="u")
         await rows.unshare("w1", BOB, user_id="u")
         assert (await names_of(engine, "b"), await names_of(engine, "c")) == (["snow"], ["snow"])
+        for place in (Place(tenant_column("u"), "w1", "act"), Place(tenant_column("u"), "w2", "act")):
+            await kept_turn(engine.log.store, place, Rate(calls=1, seconds=60), 0)
         await rows.remove("w1", user_id="u")
         assert await accepted(engine) == []
+        assert await engine.log.store.read(select(tool_rates.c.tool_id)) == [("w2",)]
 
 
 async def accepted(engine: Engine) -> list[tuple[str, str]]:
@@ -122,6 +127,53 @@ async def test_what_cannot_be_accepted(journal_url: str) -> None:
         assert (await offers.accept("w1", user_id="b", version=2)).accepted
         assert not (await offers.withdraw("w1", user_id="b")).accepted
         assert not (await offers.withdraw("w1", user_id="b")).accepted, "again: nothing"
+
+
+async def test_what_one_user_accepted_is_no_other_user_s_and_of_no_other_row(journal_url: str) -> None:
+    async with storing(journal_url) as engine:
+        rows, offers = engine.rows, engine.rows.offers
+        users, ids = ("b", "c"), ("w1", "w2", "w3")
+
+        async def turns() -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for user in users:
+                prepared = await engine.prepare_tools_for_llm(CallContext(user_id=user))
+                found[user] = sorted({tool_id for tool_id, _ in prepared.names.values() if tool_id in ids})
+                assert await waiting(engine, user) == [
+                    kept.row.id for kept in await rows.list(user_id=user) if kept.row.id not in found[user]
+                ]
+            return found
+
+        for row_id in ids:
+            await rows.add(row(row_id), user_id="u")
+            for user in users:
+                await rows.share(row_id, Grantee.user(user), user_id="u")
+        await offers.accept("w1", user_id="b")
+        assert await turns() == {"b": ["w1"], "c": []}
+        for row_id in ids:
+            for user in users:
+                await offers.accept(row_id, user_id=user)
+        assert await turns() == {"b": [*ids], "c": [*ids]}
+        await offers.withdraw("w1", user_id="b")
+        assert await turns() == {"b": ["w2", "w3"], "c": [*ids]}
+        await rows.unshare("w2", Grantee.user("b"), user_id="u")
+        assert await turns() == {"b": ["w3"], "c": [*ids]}
+        await rows.remove("w1", user_id="u")
+        assert await turns() == {"b": ["w3"], "c": ["w2", "w3"]}
+
+
+async def test_an_acceptance_that_an_older_release_left_behind_opens_nothing(journal_url: str) -> None:
+    """It ends shares without knowing of acceptances."""
+    async with storing(journal_url) as engine:
+        await engine.rows.add(row(), user_id="u")
+        for again in (ALL, BOB):
+            await engine.rows.share("w1", BOB, user_id="u")
+            await engine.rows.offers.accept("w1", user_id="b")
+            ended = delete(tool_shares).where(tool_shares.c.row_id == "w1")
+            raised = update(policy_epoch).values(epoch=policy_epoch.c.epoch + 1)
+            await engine.log.store.write([raised, ended])
+            await engine.rows.share("w1", again, user_id="u")
+            assert (await names_of(engine, "b"), await waiting(engine)) == ([], ["w1"])
 
 
 async def test_names_of_what_waits_change_no_name(journal_url: str) -> None:

@@ -173,6 +173,10 @@ async def test_while_the_database_is_away_a_process_keeps_to_the_rate_by_itself(
     with pytest.raises(TooSoon):
         await services.shared(turns).turn(scope, "act", rate, 60)
     await services.shared(turns).turn(scope, "bct", rate, 60)
+    for _ in range(2):
+        await services.shared(turns).turn(scope, "act", Rate(calls=2, seconds=30), 0)
+    with pytest.raises(TooSoon):
+        await services.shared(turns).turn(scope, "act", Rate(calls=2, seconds=30), 0)
 
 
 def test_a_rate_that_makes_no_sense_is_not_stored() -> None:

@@ -171,6 +171,28 @@ async def test_a_turn_that_would_come_too_late_is_not_waited_for() -> None:
     assert scope.cancelled_caught
 
 
+async def test_who_comes_first_is_first_and_who_comes_in_vain_is_told_at_once() -> None:
+    pace, rate = Pace(), Rate(calls=20, seconds=1, burst=1)
+    passed: list[int] = []
+    refused: list[float] = []
+
+    async def come(number: int) -> None:
+        began = anyio.current_time()
+        try:
+            await pace.turn("a", rate, 0.5)
+            passed.append(number)
+        except TooSoon:
+            refused.append(anyio.current_time() - began)
+
+    async with anyio.create_task_group() as group:
+        for number in range(40):
+            group.start_soon(come, number)
+            await anyio.lowlevel.checkpoint()
+    assert passed == sorted(passed)
+    assert 11 <= len(passed) < 20
+    assert max(refused) < 0.3
+
+
 def test_which_results_are_kept() -> None:
     same = (
         "https://www.a.example/p?x=1",
