@@ -202,7 +202,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SETTINGS: Final = frozenset(
-    {*Operation.__struct_fields__, "query_params", "headers", "body", "actions", CREDENTIALS, LEGACY}
+    {*Operation.__struct_fields__, "query_params", "headers", "body", "query_schema", "actions", CREDENTIALS, LEGACY}
 )
 """Names of settings, which no credential may have: a tool finds both in one configuration."""
 

@@ -200,7 +200,7 @@ def test_credentials_are_for_the_document_s_server_and_others_are_listed() -> No
 
 
 def test_no_secret_is_called_as_a_setting_is() -> None:
-    for name in ("url", "body", "security", "auth_credentials"):
+    for name in ("url", "body", "security", "query_schema", "auth_credentials"):
         schemes = {name: {"type": "apiKey", "in": "header", "name": "X-Key"}}
         document: dict[str, Any] = {"openapi": "3.0.3", "servers": [{"url": "https://a.example"}]}
         document |= {
