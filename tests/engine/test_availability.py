@@ -202,6 +202,32 @@ async def test_turns_at_one_time_ask_once_and_who_is_cancelled_spoils_nothing(
         assert (found, asked) == ([True] * 5, 2)
 
 
+async def test_while_one_turn_asks_the_others_go_by_what_was_said_before(sqlite_url: str, clock: Clockwork) -> None:
+    asked, begun, answer = 0, anyio.Event(), anyio.Event()
+
+    async def unavailable(cls: type[Tool], services: Services) -> str | None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            return None
+        begun.set()
+        await answer.wait()
+        return "it is away"
+
+    tool = tool_of(lambda: 1, name="counter", action="counter", unavailable=classmethod(unavailable))
+    async with staged_engine(sqlite_url, tool) as opened:
+        context = CallContext(user_id="u")
+        assert "counter" in (await opened.prepare_tools_for_llm(context)).names
+        clock.now += 31
+        async with anyio.create_task_group() as group:
+            group.start_soon(opened.prepare_tools_for_llm, context)
+            await begun.wait()
+            assert "counter" in (await opened.prepare_tools_for_llm(context)).names
+            answer.set()
+        assert "counter" not in (await opened.prepare_tools_for_llm(context)).names
+        assert asked == 2
+
+
 async def test_a_call_that_waits_while_it_goes_away_ends_as_it_does_today(sqlite_url: str, clock: Clockwork) -> None:
     """What was approved runs, and its tool says in its result what is wrong; a new call finds nothing."""
     state = State()

@@ -224,8 +224,13 @@ async def test_a_user_closes_what_the_deployment_opens_and_never_the_other_way(j
                 event = await outcome_of(there, call(name="tell"), context)
                 assert type(event) is kinds[holds], (place, how, event)
                 assert (await shown(there, **LISTS[how])).count("tell") == (holds != "off")
-            other = CallContext(user_id="v", message_id=f"{place}-v")
-            assert type(await outcome_of(there, call(name="tell"), other)) is kinds[deployment or "on"]
+                other = CallContext(user_id="v", message_id=f"{place}-{how}-v", **LISTS[how])
+                assert type(await outcome_of(there, call(name="tell"), other)) is kinds[deployment or "on"], (
+                    place,
+                    how,
+                )
+            listed = {each.name: each.standing for each in await there.rows.built_ins.list(user_id="v")}
+            assert listed["clock"] == (deployment or "on")
 
 
 async def test_what_another_worker_s_user_says_holds_at_once(journal_url: str) -> None:
