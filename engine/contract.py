@@ -147,6 +147,10 @@ class Tool(ABC):
     call would send out, without its secrets; it sends nothing, and raises ``Refused`` where the call would be refused.
     One with ``actions_in_config`` may have a class method ``completed_definition(definition) -> definition``: a
     configured action as it is to be read, e.g. with an argument more.
+    It may have ``opening(context) -> str | None``, sync or async: what a model should be told at the start of a
+    conversation, e.g. what there is to look at; None: nothing. It is asked only for turns in which every action of it
+    that reads would run without a person. There is no call then (``call_id`` and ``idempotency_key`` are empty), and
+    its store reads only. See ``engine.openings``.
     And it may have a class method ``unavailable(services) -> str | None``, sync or async, asked at most every 30 s: why
     it cannot work at present, for people. While it says so, raises, or takes longer than a second, it is in no turn.
     """

@@ -28,7 +28,7 @@ from events.errors import LogUnavailable
 from events.keys import tenant_column
 from events.types import Proposed
 
-__all__ = ("Performance", "perform")
+__all__ = ("Performance", "ignore_progress", "perform")
 
 _UNRECORDED: Final = (
     "The tool was not run: it would use its owner's credentials for somebody else, and that could not be recorded."
@@ -127,7 +127,7 @@ def tool_context(
         attachments=tuple(context.attachments),
         idempotency_key=flight.proposed.key,
         deadline=datetime.now(UTC) + timedelta(seconds=action.timeout),
-        progress=_ignore_progress,
+        progress=ignore_progress,
         annotate=annotate if hidden is None else partial(_annotate, annotate, hidden),
         store=BoundStore(runtime.log.store, tenant_column(context.user_id), tool_id),
         request=flight.request if given is None else given.request,
@@ -139,5 +139,5 @@ def _annotate(annotate: Callable[..., None], hidden: Concealing, name: str, valu
     annotate(name, hidden.text(value) if isinstance(value, str) else value)
 
 
-def _ignore_progress(done: float, total: float | None, message: str) -> None:
+def ignore_progress(done: float, total: float | None, message: str) -> None:
     """Take no notice: nobody listens yet."""

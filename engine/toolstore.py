@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from events.errors import Refused
 from events.persistence import run_to_end
 from events.store import Store
 
-__all__ = ("BoundStore",)
+__all__ = ("BoundStore", "ReadingStore")
 
 
 class BoundStore:
@@ -38,3 +39,11 @@ class BoundStore:
         :raises LogUnavailable: if they were not written
         """
         return await run_to_end(partial(self._store.write, statements))
+
+
+class ReadingStore(BoundStore):
+    """The same for a tool that is only asked: it writes nothing."""
+
+    async def write(self, *statements: Any) -> list[int]:  # noqa: ARG002
+        """Refuse. :raises Refused: always"""
+        raise Refused("a tool that is only asked something cannot write; let an action of it do that")

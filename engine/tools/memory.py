@@ -60,6 +60,12 @@ class Memory(Tool):
             return ToolResult(f"Error: {error}", status="error")
         return ToolResult(f"Error: Unknown action: {action_name}", status="error") if said is None else said
 
+    async def opening(self, context: ToolContext) -> str | None:
+        """Return an index of the files that changed last; None: there are none."""
+        from engine.memory_index import memory_index
+
+        return await memory_index(kept_apart(context, self.config).store)
+
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the actions."""
         return memory_actions()
