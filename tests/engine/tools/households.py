@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 from engine import CallContext, Engine, ToolRow
 from engine.defaults import default_id
-from engine.schema import metadata
 from engine.sharing import Grantee
+from engine.tool_schema import tool_ledgers
 from events import Executed
 from events.keys import tenant_column
 from tests.engine.staging import call, outcome_of
@@ -65,7 +65,8 @@ class Household:
 async def kept(engine: Engine, user_id: str) -> dict[str, list[str]]:
     """Return every row of every table of a tool that is a user's."""
     whose = ("tool_id", "wiki", "space")
-    tables = [table for table in metadata.tables.values() if "tenant" in table.c and any(c in table.c for c in whose)]
+    every = tool_ledgers.metadata.tables.values()
+    tables = [table for table in every if "tenant" in table.c and any(c in table.c for c in whose)]
     found = {}
     for table in tables:
         asked = select(table).where(table.c.tenant == tenant_column(user_id))
