@@ -75,7 +75,8 @@ def guarded_origins(actions: dict[str, Any], security: Iterable[Any]) -> Iterato
     """
     shared = msgspec.to_builtins(list(security))
     for name, definition in actions.items():
-        own = definition.get("security", shared) if isinstance(definition, dict) else ()
+        # As for the tool itself, null is said, and is none.
+        own = (definition.get("security", shared) or ()) if isinstance(definition, dict) else ()
         tokens = [each.get("token_url") for each in own if isinstance(each, dict)]
         for url in [definition.get("url"), *filter(None, tokens)] if own else ():
             with suppress(Refused):

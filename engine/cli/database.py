@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from engine.cli.output import note
-from events.errors import LogUnavailable
+from events.errors import LogUnavailable, Refused
 from events.log import EventLog
 
 __all__ = ("migrated", "opened", "require_journal", "sqlite_file")
@@ -22,13 +22,15 @@ async def opened(url: str, *, make: bool = False) -> AsyncIterator[EventLog]:
     :param make: make the file where a URL names one and there is none, and say so
     :raises LogUnavailable: if there is none, or it cannot be reached
     :raises SchemaMismatch: if its tables do not fit this release
-    :raises Refused: if the URL is of no known form
+    :raises Refused: if the URL is of no known form, or what is to be made would be in memory
     """
     from engine.migration import CHAINS
     from events.opening import open_log
     from projections.attempts import AttemptsProjection
 
     file = sqlite_file(url)
+    if make and file is None and url.startswith("sqlite:"):
+        raise Refused("a journal in memory is gone when this command ends; name a file with --database")
     is_new = make and file is not None and not file.exists()
     if not is_new:
         require_journal(url)

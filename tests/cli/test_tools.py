@@ -165,6 +165,8 @@ def test_there_must_be_a_journal_but_for_what_makes_one(called: Called, tmp_path
     assert called(*on, "--no-json", "teams", "join", "ops", "ann").err == "", "it is there"
     assert [each["id"] for each in called(*on, "tools", "list").lines][:1] == ["w1"]
     check_refused(called("--database", f"sqlite:///{tmp_path}/none/j.db", *add), 3, "j.db")
+    for memory in ("sqlite://", "sqlite:///:memory:"):
+        check_refused(called("--database", memory, *add), 2, "in memory is gone")
 
 
 @pytest.mark.postgres

@@ -132,6 +132,11 @@ def test_an_api_is_imported_and_its_requests_are_looked_at(commands: Commands, t
     trusted = commands.done("tools", "edit", "pets", "--trust", "https://photos.example/").lines[0]["config"]
     assert trusted["trusted_origins"] == ["https://pets.example", "https://photos.example"]
     assert commands.done(*photos).lines[0]["url"] == "https://photos.example/photos"
+    by_hand = {"actions": {"a": {"url": "https://a.example", "security": None}, "b": {"url": "https://b.example"}}}
+    (tmp_path / "hand.json").write_text(json.dumps({"security": [{"in": "bearer", "secret": "key"}], **by_hand}))
+    commands.done("tools", "add", "api_tool", "--config", "hand.json", "--id", "hand", *secret)
+    trusted = commands.done("tools", "edit", "hand", "--trust", "https://c.example").lines[0]["config"]
+    assert trusted["trusted_origins"] == ["https://b.example", "https://c.example"]
     (tmp_path / "c.txt").write_text(
         f"curl https://api.example/v1/x -H 'Authorization: Bearer {CANARY}' -d '{{\"a\":1}}'"
     )
