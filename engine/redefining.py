@@ -34,17 +34,21 @@ async def redefined(runtime: Runtime, flight: Flight, proposal: Proposal, contex
     """
     member = proposal.member
     assert member is not None
-    row = await runtime.toolsets.current(member.row, context)
-    if row is not None and row.version == member.row.version and row.asks is member.row.asks:
-        return proposal
     proposed = flight.proposed
+    row = await runtime.toolsets.current(member.row, context)
+    # As the turn offers it: what asks of a built-in tool asks of a stored row that stands for it.
+    offered = (await runtime.toolsets.resolve(context)).action(member.row.id, proposed.action_name)
+    if row is not None and row.version == member.row.version and row.asks is member.row.asks:
+        asks = proposal.action is not None and proposal.action.require_approval
+        if offered is None or asks or not offered.require_approval:
+            return proposal
     named = quoted(proposed.llm_name or proposed.action_name)
     if row is None or row.name != proposed.tool_name:
         return _refused(proposal, "unknown_tool", f"{named} was taken away just now.")
     current = await runtime.toolsets.member(row)
     if current is None:
         return _refused(proposal, "load", f"The tool of {named} was changed just now, and cannot be reached.")
-    action = current.action(proposed.action_name)
+    action = offered or current.action(proposed.action_name)
     if action is None:
         return _refused(proposal, "unknown_tool", f"{named} was changed just now and is not there any more.")
     return _checked(runtime, proposal, proposed, current, action, context)

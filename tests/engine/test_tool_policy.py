@@ -255,6 +255,28 @@ async def test_what_another_worker_s_user_says_holds_at_once(journal_url: str) -
         assert await there.prepare_tools_for_llm(CallContext(user_id="u")) is not now
 
 
+async def test_what_asks_first_asks_of_a_stored_row_that_stands_for_it(journal_url: str) -> None:
+    """At the next call of another worker too, whether or not the row was changed meanwhile."""
+    policy, count = ToolPolicy(), 0
+    async with governed(journal_url, policy) as here, governed(journal_url, policy) as there:
+        await here.rows.add(ToolRow(id="mine", name="clock"), user_id="u")
+        await there.prepare_tools_for_llm(CallContext(user_id="u"))
+        for standing, label, kind in (
+            ("on", "a", Executed),
+            ("ask", None, Paused),
+            ("on", "b", Executed),
+            ("ask", "c", Paused),
+        ):
+            await here.rows.built_ins.set("clock", standing, user_id="u")
+            if label is not None:
+                await here.rows.edit("mine", user_id="u", label=label)
+            count += 1
+            event = await outcome_of(there, call(name="tell"), CallContext(user_id="u", message_id=f"m{count}"))
+            assert (type(event), event.tool_id) == (kind, "mine"), (count, event)
+        await there.decide("m4:c1", approve=True, by="ann", user_id="u")
+        assert isinstance(await resumed(there, "m4:c1", CallContext(user_id="u")), Executed)
+
+
 async def test_what_a_user_says_holds_while_the_journal_is_away(losable: LosableJournal, tmp_path: Path) -> None:
     """Where it is known: that the rules are known, from a call of another turn, says nothing of it."""
     reading = type("Reading", (Clock,), {"name": "clock", "effect": "read"})
