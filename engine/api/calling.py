@@ -8,16 +8,16 @@ from math import ceil
 from typing import Any, Final
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from engine.api.authorized import Authorized
 from engine.api.client_credentials import ClientCredentials
 from engine.api.decoding import Content
+from engine.api.large_bodies import worked
 from engine.api.masking import Masker
 from engine.api.next_page import next_arguments
 from engine.api.operation import SETTINGS, Operation
-from engine.api.page_reading import Collected, PageReader, read_page
+from engine.api.page_reading import PageReader, read_page
 from engine.api.pages import wanted_pages
 from engine.api.request import Arguments, OutgoingRequest, build
 from engine.api.response import failure, result_of
@@ -33,9 +33,6 @@ from engine.refusals import quoted
 from events.errors import Refused
 
 __all__ = ("Call", "called", "prepared")
-
-_AT_ONCE: Final = 1 << 18
-"""Bytes of a body that are decoded in the event loop."""
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _UNKNOWN: Final = "Whether the call had its effect is not known."
@@ -120,18 +117,13 @@ async def _paged(authorized: Authorized, call: Call, reply: Reply, deadline: flo
     data = dict(result.data)
     if call.pages > 1 and page.items is not None:
         data.pop("link", None)
-        data |= {"data": await _masked(masker, found), "pages": found.count}
+        data |= {"data": await worked(partial(masker.value, found.items), found.size), "pages": found.count}
     onward = found.onward
     way = None if onward is None else next_arguments(call.operation, call.request, onward, call.query_schema)
     if way is not None:
         data["next"] = masker.value(way)
     notes = [found.said(call.pages, page.items is not None, way is not None), authorized.note]
     return _noted(ToolResult(data, result.status), masker.text(" ".join(filter(None, notes))))
-
-
-async def _masked(masker: Masker, found: Collected) -> Any:
-    work = partial(masker.value, found.items)
-    return work() if found.size <= _AT_ONCE else await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 def _turn(scope: Scope, action: str, operation: Operation) -> Turn | None:
@@ -145,8 +137,7 @@ def _too_soon(operation: Operation, error: TooSoon) -> str:
 
 
 async def _result(reply: Reply, operation: Operation, masker: Masker, content: Content | None = None) -> ToolResult:
-    work = partial(result_of, reply, operation, masker, content)
-    return work() if len(reply.body) <= _AT_ONCE else await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    return await worked(partial(result_of, reply, operation, masker, content), len(reply.body))
 
 
 def _noted(result: ToolResult, note: str) -> ToolResult:

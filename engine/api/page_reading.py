@@ -8,10 +8,10 @@ from math import ceil
 from typing import Any, Final, TypeAlias
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from engine.api.decoding import Content, decoded
+from engine.api.large_bodies import worked
 from engine.api.next_page import End, following, searched
 from engine.api.operation import Operation
 from engine.api.pages import ARGUMENT
@@ -24,9 +24,6 @@ from engine.net.reply import Reply
 from engine.pacing.rate import TooSoon
 
 __all__ = ("Collected", "Page", "PageReader", "read_page")
-
-_AT_ONCE: Final = 1 << 18
-"""Bytes of a body that are decoded in the event loop."""
 
 _MORE: Final = "There is more: call it again with the same arguments and those in next."
 _NO_WAY: Final = f"There is more, but no call can begin there: only a larger {ARGUMENT} reads on."
@@ -82,8 +79,7 @@ class Collected(msgspec.Struct):
 
 async def read_page(operation: Operation, request: OutgoingRequest, parts: Signed, reply: Reply) -> Page:
     """Return a reply as a page; a large one is decoded in a thread."""
-    read = partial(_page, operation, request, parts.url, reply)
-    return read() if len(reply.body) <= _AT_ONCE else await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+    return await worked(partial(_page, operation, request, parts.url, reply), len(reply.body))
 
 
 def _page(operation: Operation, request: OutgoingRequest, url: str, reply: Reply) -> Page:
