@@ -11,7 +11,7 @@ import msgspec
 
 from engine.api.client_credentials import ClientAuth, scope_fault, token_url_fault
 from engine.api.media import MediaType
-from engine.api.origins import origin_of
+from engine.api.origins import origin_of, url_fault
 from engine.api.pages import Pages
 from engine.opened_rows import CREDENTIALS, LEGACY
 from engine.pacing.rate import Rate
@@ -236,27 +236,9 @@ def _is_file(schema: Any, group: dict[str, Any]) -> bool:
 
 
 def _check_url(operation: Operation) -> None:
-    url = operation.url
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise Refused("The action's URL is not valid.") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Refused("The action's URL must be absolute, with http:// or https://.")
-    if "@" in parts.netloc:
-        raise Refused("The action's URL carries a user name or password: give it as the row's credentials.")
-    if "{" in parts.netloc:
-        # Whoever fills it would choose where the credentials go.
-        raise Refused("The action's URL has a variable in its host: a host cannot be an argument.")
-    try:
-        origin_of(url)
-    except Refused:
-        raise Refused("The action's URL has a host that cannot be called.") from None
-    if parts.fragment:
-        raise Refused("The action's URL has a fragment (#…), which is never sent.")
-    if any(char < " " or char == "\x7f" for char in url):
-        raise Refused("The action's URL has control characters.")
+    if fault := url_fault(operation.url):
+        raise Refused(f"The action's URL {fault}.")
+    parts = urlsplit(operation.url)
     if any(unquote(segment) in (".", "..") for segment in parts.path.split("/")):
         raise Refused('The action\'s URL has "." or ".." as a path segment: write out where it leads.')
     left = _VARIABLE.sub("", parts.path + parts.query)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
 from engine.refusals import quoted
 from events.errors import Refused
 
-__all__ = ("guarded_origins", "origin_of", "require_trusted", "stated_origin")
+__all__ = ("guarded_origins", "origin_of", "require_trusted", "stated_origin", "url_fault")
 
 _HOST: Final = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 
@@ -36,6 +37,31 @@ def origin_of(url: str) -> str:
         raise Refused("The URL has a host or port that cannot be called.")
     port = "" if parsed.port is None else f":{parsed.port}"
     return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+
+
+def url_fault(url: str) -> str | None:
+    """Return what is wrong with a configured URL, whose path and query may have variables; None: nothing."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return "is not valid"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "must be absolute, with http:// or https://"
+    if "@" in parts.netloc:
+        return "carries a user name or password: give it as the row's credentials"
+    if "{" in parts.netloc:
+        # Whoever fills it would choose where the credentials go.
+        return "has a variable in its host: a host cannot be an argument"
+    if "#" in url:
+        return "has a fragment (#…), which is never sent"
+    if any(char < " " or char == "\x7f" for char in url):
+        return "has control characters"
+    try:
+        origin_of(url)
+    except Refused:
+        return "has a host that cannot be called"
+    return None
 
 
 def stated_origin(text: object) -> str:
