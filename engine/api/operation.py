@@ -178,7 +178,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         if operation.project is not None:
             compiled(operation.project)
         if operation.pages is not None:
-            operation.pages.check(operation.method, compiled)
+            claimed = {injection.name for injection in operation.security if injection.place == "query"}
+            operation.pages.check(operation.method, compiled, claimed)
         return operation
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -41,16 +41,20 @@ class Pages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     most: _Most = 10
     under: str | None = None
 
-    def check(self, method: str, compiled: Callable[[str], Any]) -> None:
+    def check(self, method: str, compiled: Callable[[str], Any], claimed: Collection[str]) -> None:
         """Make sure that it can be followed.
 
         :param compiled: compiles a JMESPath
+        :param claimed: the query's parameters that are credentials
         :raises Refused: if not, with the reason
         """
         if method != "GET":
             raise Refused(f"The action has pages, and its method is {method}: only what GET reads has pages.")
         if self.by != "link" and not self.parameter:
             raise Refused(f"The action's pages go by {self.by}, and do not say which parameter takes it.")
+        if self.parameter in claimed:
+            # Both would be sent, and the server might read the wrong one.
+            raise Refused("The action's pages go by a parameter that is the tool's credential.")
         if self.by == "cursor" and not self.next:
             raise Refused('The action\'s pages go by cursor, and do not say where it stands ("next").')
         for expression in filter(None, (self.next, self.items)):

@@ -310,6 +310,11 @@ def test_pages_that_make_no_sense_are_not_stored() -> None:
         ({"by": "link", "items": "a..b"}, {}, "JMESPath"),
         ({"by": "link", "under": "v1"}, {}, "under"),
         ({"by": "link"}, {"method": "POST"}, "only what GET reads"),
+        (
+            {"by": "page", "parameter": "key"},
+            {"security": [{"in": "query", "name": "key", "secret": "k"}]},
+            "that is the tool's credential",
+        ),
     ):
         [problem] = problems_of({"actions": {"act": {"url": "https://api.example/", "pages": pages, **more}}})
         assert reason in problem
