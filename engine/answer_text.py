@@ -9,7 +9,7 @@ import msgspec
 
 from engine.call import ToolCall
 from engine.preview import cut_text
-from engine.text_fence import foreign, lasting_mark
+from engine.text_fence import foreign, has_marks, lasting_mark
 from engine.truncation import cut_for_model
 from events.codec import encode_json
 from events.types import Denied, Executed, Failed, StreamEvent
@@ -88,6 +88,9 @@ def with_edit(answer: Answer, arguments: Any) -> Answer:
 def _result(call: ToolCall, executed: Executed, limit: int | None) -> Answer:
     value, text = executed.result, _text_of(executed)
     shown = cut_for_model(value, text, executed.key, limit)
+    if shown is not text and has_marks(text):
+        # Its ends may have lost the tool's own marks.
+        return _foreign_result(call, executed, limit)
     value = value if shown is text else msgspec.json.decode(shown)
     return Answer(call=call, outcome=_outcome_of(executed), text=shown, value=value)
 

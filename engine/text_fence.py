@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Final
 
 from events.keys import digest_of
 
-__all__ = ("fenced", "foreign", "lasting_mark", "marked")
+__all__ = ("fenced", "foreign", "has_marks", "lasting_mark", "marked")
 
 _LENGTH: Final = 16
 """Hexadecimal digits of a mark."""
+
+_OPENING: Final = re.compile(f"<<<[0-9a-f]{{{_LENGTH}}}")
 
 
 def marked(text: str, origin: str, *, marks: str = "the marks", heading: str = "", mark: str | None = None) -> str:
@@ -40,6 +43,11 @@ def fenced(about: str, text: str, nothing: str) -> str:
 def foreign(text: str, mark: str) -> str:
     """Return a tool's result, or a part of it, between marks."""
     return marked(text, "may have been written by others", mark=mark)
+
+
+def has_marks(text: str) -> bool:
+    """Tell whether a tool may have set marks around a part of a text."""
+    return _OPENING.search(text) is not None
 
 
 def lasting_mark(event_id: str, text: str) -> str:

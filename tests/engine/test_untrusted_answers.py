@@ -12,7 +12,7 @@ import pytest
 
 from engine import ActionSettings, CallContext, Engine, Tool, ToolResult, ToolRow
 from engine.discovery import ToolManager
-from engine.text_fence import foreign, lasting_mark
+from engine.text_fence import foreign, lasting_mark, marked
 from engine.truncation import SMALLEST, cut_for_model
 from events import Executed
 from tests.engine.fences import fence_of, json_within, within
@@ -151,6 +151,19 @@ async def test_what_a_tool_raised_stands_between_marks_and_the_engine_s_own_word
         assert (within(texts[0]), texts[1]) == (f"Error: ValueError: {GUESS}",) * 2
         assert texts[2].startswith("Error: ")
         assert await told(engine, "google") == [{"error": text} for text in texts]
+
+
+async def test_a_cut_result_that_has_marks_of_its_tool_s_own_has_marks_as_a_whole(journal_url: str) -> None:
+    whole = f"Read from https://example.org/{'a' * 300}\n{marked(GUESS * 9, 'is the content of a page')}"
+    async with staged_engine(journal_url, OWN, rows=[ROW]) as engine:
+        await outcome_of(engine, call({"say": whole}, call_id="c0"), CONTEXT)
+        await outcome_of(engine, call({"say": "x" * 900}, call_id="c1"), CONTEXT)
+        assert await told(engine) == [whole, "x" * 900]
+        for limit in (300, 600):
+            cut, own = await told(engine, limit=limit)
+            assert len(cut) <= limit
+            assert whole.endswith(json_within(cut)["tail"])
+            assert json.loads(own)["read"] == "m:c1"
 
 
 def lengths() -> Iterator[tuple[str, int]]:
