@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import anyio
 import msgspec
-from sqlalchemy import BigInteger, TextClause, bindparam, text
+from sqlalchemy import BigInteger, TextClause, bindparam, func, select, text
 
 from engine.pacing.rate import SECOND, Rate, TooSoon
 from events.persistence import run_to_end
@@ -90,6 +90,9 @@ async def kept_turn(store: Any, place: Place, rate: Rate, longest: float) -> Non
 
     def run(connection: Any) -> tuple[bool, int]:
         known = {**values, "now": time.time_ns() // 1000}
+        if store.dialect == "postgresql":
+            # A worker that stands still in the middle of its turn must not hold up all others.
+            connection.execute(select(func.set_config("lock_timeout", f"{PATIENCE:g}s", True)))
         # An SQLite of 2020 has no RETURNING.
         is_taken = connection.execute(take.bind(known)).rowcount == 1
         return is_taken, int(connection.execute(look.bind(known)).scalar_one())

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import func, select, update
 
 from engine import CallContext, Engine, Settings, ToolRow
 from engine.api.row_config import problems_of
 from engine.contract import Scope
+from engine.pacing import kept_pace
 from engine.pacing.kept_pace import Place, kept_turn
 from engine.pacing.rate import SECOND, Rate, TooSoon
 from engine.pacing.turns import turns
+from engine.schema import tool_rates
 from engine.services import Services
 from engine.tools.api_tool import ApiTool
 from events import Executed, Failed
@@ -88,6 +92,30 @@ async def test_what_another_rate_left_is_no_debt(journal_url: str) -> None:
             await kept_turn(engine.log.store, PLACE, Rate(calls=2, seconds=30), 0)
         with pytest.raises(TooSoon):
             await kept_turn(engine.log.store, PLACE, Rate(calls=2, seconds=30), 0)
+
+
+@pytest.mark.postgres
+async def test_a_worker_that_stands_still_in_its_turn_does_not_hold_up_the_others(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_pace, "PATIENCE", 0.2)
+    async with Engine.open(postgres_url) as one, Engine.open(postgres_url) as two:
+        await kept_turn(one.log.store, PLACE, Rate(calls=5, seconds=60), 0)
+        is_held, is_over = threading.Event(), threading.Event()
+
+        def stand_still(connection: Any) -> None:
+            connection.execute(update(tool_rates).values(due_at=0))
+            is_held.set()
+            connection.execute(select(func.pg_sleep(3)))
+            is_over.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(two.log.store.transact, stand_still)
+            while not is_held.is_set():
+                await anyio.lowlevel.checkpoint()
+            with pytest.raises(LogUnavailable):
+                await kept_turn(one.log.store, PLACE, Rate(calls=5, seconds=60), 0)
+            assert not is_over.is_set()
 
 
 def test_the_arithmetic_of_a_bucket() -> None:
