@@ -22,6 +22,7 @@ from events.errors import Refused
 __all__ = ("import_collection", "import_postman")
 
 _LEAST_SECRET = 8
+_MOST_SECRETS = 500
 
 
 def import_postman(
@@ -36,7 +37,8 @@ def import_postman(
     :param environment: the export of an environment, whose values go before the collection's
     :param base_url: stands in for a host that is a variable without a value
     :raises Refused: if the document as a whole cannot be read: over 30 MiB, no JSON (with the place), a collection of
-        another format, one without items or with too many; or if ``environment`` or ``base_url`` is none
+        another format, one without items or with too many of them or of secrets; or if ``environment`` or ``base_url``
+        is none
     """
     return import_collection(
         read_content(document),
@@ -124,6 +126,9 @@ class _Import:
     def _masker(self) -> Masker:
         values = [value for name, value in self._credentials.values.items() if name != "username"]
         known = sorted({*values, *self._collection.variables.secrets})
+        if len(known) > _MOST_SECRETS:
+            # Each is looked for in each text.
+            raise Refused(f"The collection has more than {_MOST_SECRETS} secrets: import parts of it.")
         return Masker({str(number): value for number, value in enumerate(known) if len(value) >= _LEAST_SECRET})
 
     def _masked(self, made: dict[str, _Made], masker: Masker) -> None:

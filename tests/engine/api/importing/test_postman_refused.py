@@ -96,6 +96,7 @@ REFUSED: list[tuple[Any, str]] = [
     (collection(*[0] * 5001), "more than 5000 items"),
     (collection(request(), variable=[{"key": "a"}] * 10_001), "at most 10000"),
     (collection(request(), variable={"a": 1}), "not a list"),
+    (collection(*[request(auth=setting("bearer", token=f"token-{each}")) for each in range(501)]), "500 secrets"),
 ]
 
 
