@@ -64,6 +64,7 @@ class ThreadJob:
         self._threads = threads
         self._begins = begins
         self._seen = anyio.Event()
+        self._begun = threading.Lock()
         self._value: Any = None
         self._error: BaseException | None = None
         self.started = False
@@ -86,8 +87,18 @@ class ThreadJob:
             self._start(token)
             await self._seen.wait()
         else:
-            await anyio.to_thread.run_sync(self._work, token, abandon_on_cancel=True, limiter=self._threads)
+            await self._run_abandonable(token)
         return self.outcome()
+
+    async def _run_abandonable(self, token: Any) -> None:
+        try:
+            await anyio.to_thread.run_sync(self._work, token, abandon_on_cancel=True, limiter=self._threads)
+        except BaseException:
+            # Cancelled before there was a thread, or before it began: it never will, and its place is free.
+            if self._begun.acquire(blocking=False):
+                self.started = False
+                self._report()
+            raise
 
     def _start(self, token: Any) -> None:
         work = contextvars.copy_context().run
@@ -109,6 +120,8 @@ class ThreadJob:
         return self._value
 
     def _work(self, token: Any) -> None:
+        if not self._begun.acquire(blocking=False):
+            return
         # The copied context says that a loop runs here, and a tool may start one of its own.
         current_async_library_cvar.set(None)
         local: Any = getattr(anyio.from_thread, "threadlocals", None)
