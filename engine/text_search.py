@@ -43,11 +43,13 @@ class SearchedTexts:
     :param key: the column of their paths or titles; what they say is in ``content``
     :ivar named: by dialect: the keys within ``:start`` and ``:stop`` that are LIKE a ``:pattern`` in lower case, at
         most ``:limit``, in order
+    :ivar there: those of ``:keys`` that it has
     :ivar contents: (key, content) of ``:keys``
     """
 
     def __init__(self, table: str, key: str) -> None:
         self.named = {dialect: Sql(_NAMED, like=like, table=table, key=key) for dialect, like in _LIKE.items()}
+        self.there = Sql("SELECT {key} FROM {table} WHERE {here} AND {key} IN :keys", table=table, key=key)
         self.contents = Sql("SELECT {key}, content FROM {table} WHERE {here} AND {key} IN :keys", table=table, key=key)
 
     def __repr__(self) -> str:
@@ -70,8 +72,9 @@ class TextSearch:
         folded = piece.casefold()
         candidates = await self._index.candidates(piece, "", _KEYS, within)
         whole = len(candidates) < _KEYS
-        named = [key for key in candidates if folded in key.casefold()]
-        if not whole:
+        if whole:
+            named = await self._there([key for key in candidates if folded in key.casefold()])
+        else:
             named = await self._named_so(piece, folded, within)
         named.sort(key=lambda key: (_rank(key.casefold(), folded), key))
         hits = [Hit(key) for key in named[:limit]]
@@ -83,6 +86,12 @@ class TextSearch:
                 candidates = await self._index.candidates(piece, candidates[-1], _KEYS, within)
                 whole, others = len(candidates) < _KEYS, sorted(set(candidates).difference(named))
         return hits[:limit]
+
+    async def _there(self, keys: Sequence[str]) -> list[str]:
+        """Return those of some keys that have a text: the index may still know what was deleted and can come back."""
+        if not keys:
+            return []
+        return [row[0] for row in await self._store.read(self._texts.there.bind(self._store, keys=keys))]
 
     async def _holding(self, folded: str, keys: Sequence[str]) -> list[Hit]:
         rows = await self._store.read(self._texts.contents.bind(self._store, keys=keys))

@@ -166,3 +166,15 @@ async def test_an_approved_deletion_is_the_one_that_was_asked_for(journal_url: s
         assert "by call m:c0 in conversation c7" in await run("memory_history", path="/d/a")
         assert "by call m:c1 in conversation c7" in await run("memory_history", path="/d/")
         await proved(engine)
+
+
+async def test_a_search_finds_nothing_that_is_deleted_by_its_name(journal_url: str) -> None:
+    async with opened(journal_url) as store:
+        run = runner(store)
+        await made(run, "/canary0", "/canary1", "/d/canary2")
+        for path in ("/canary0", "/d/"):
+            await run("memory_delete", path=path)
+        found = await run("memory_search", query="canary")
+        assert [f"canary{n}" in found for n in range(3)] == [False, True, False]
+        await run("memory_restore", path="/canary0")
+        assert "/canary0" in await run("memory_search", query="canary")
