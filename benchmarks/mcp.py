@@ -74,6 +74,7 @@ class _NoStore:
 
     tenant = ""
     tool_id = "t1"
+    dialect = "sqlite"
 
     async def read(self, statement: Any) -> Sequence[Any]:
         raise NotImplementedError

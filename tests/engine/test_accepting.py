@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 from engine import CallContext, Engine, Grantee
 from engine.pacing.kept_pace import Place, kept_turn
 from engine.pacing.rate import Rate
-from engine.schema import policy_epoch, tool_acceptances, tool_shares, tool_rates
+from engine.schema import policy_epoch, tool_acceptances, tool_rates, tool_shares
 from events import Conflict, Executed, Failed, NotFound
 from events.keys import tenant_column
 from tests.engine.forecasts import CANARY, names_of, refused, row, storing

@@ -16,6 +16,7 @@ __all__ = ("tool_context",)
 class _NoStore:
     tenant = ""
     tool_id = "t1"
+    dialect = "sqlite"
 
     async def read(self, statement: Any) -> Sequence[Any]:
         raise AssertionError
