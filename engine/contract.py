@@ -151,6 +151,8 @@ class Tool(ABC):
     conversation, e.g. what there is to look at; None: nothing. It is asked only for turns in which every action of it
     that reads would run without a person. There is no call then (``call_id`` and ``idempotency_key`` are empty), and
     its store reads only. See ``engine.openings``.
+    One that keeps things of users in tables of the journal's database may have a class method ``keeping() -> Keeping``
+    that says where (``engine.keeping``): then they can be listed, exported and erased with ``engine.kept``.
     And it may have a class method ``unavailable(services) -> str | None``, sync or async, asked at most every 30 s: why
     it cannot work at present, for people. While it says so, raises, or takes longer than a second, it is in no turn.
     """

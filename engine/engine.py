@@ -15,6 +15,7 @@ from engine.configured_rows import Rows
 from engine.context import CallContext
 from engine.contract import Tool
 from engine.guards import ResultGuard
+from engine.kept import Kept
 from engine.openings import Openings
 from engine.rounds import RoundStatistics
 from engine.rows import ToolRow
@@ -47,6 +48,7 @@ class Engine:
     :ivar log: the journal's log
     :ivar rules: the operator's rules
     :ivar rows: the tool rows that users keep in the journal
+    :ivar kept: what tools keep of users, to list, export and erase
     :ivar openings: ``await openings(context)`` is what its tools want a model to be told as a conversation starts
     """
 
@@ -55,6 +57,7 @@ class Engine:
         self.log: EventLog = runtime.log
         self.rules = Rules(runtime.log.store)
         self.rows = Rows(runtime.log.store, runtime.toolsets.tools, is_given=runtime.toolsets.is_given)
+        self.kept = Kept(runtime.log.store, runtime.toolsets.tools)
         self.openings = Openings(runtime)
         # Looked up once: an import statement costs each call half a microsecond.
         from engine.execution import execute

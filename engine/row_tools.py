@@ -30,12 +30,13 @@ _METADATA_TIME: Final = 30.0
 class RowTools:
     """Asks tools about rows, through instances that are made for that and thrown away.
 
+    :ivar manager: finds and loads tools
     :ivar services: what the tools share; its vault opens and seals the rows' credentials
     :ivar policy: what the deployment says of tools
     """
 
     def __init__(self, manager: ToolManager, services: Services, policy: ToolPolicy = EVERYTHING) -> None:
-        self._manager = manager
+        self.manager = manager
         self.services = services
         self.policy = policy
 
@@ -44,11 +45,11 @@ class RowTools:
 
     def defaults(self) -> dict[str, ToolRow]:
         """Return the rows of the default tools by name. :raises Refused: if one of them cannot be one"""
-        return {row.name: row for row in default_rows(self._manager, self.policy)}
+        return {row.name: row for row in default_rows(self.manager, self.policy)}
 
     def built_ins(self) -> dict[str, ToolRow]:
         """Return the rows of the tools that can be used without being stored, by name, as far as they are permitted."""
-        rows = selectable_rows(self._manager)
+        rows = selectable_rows(self.manager)
         return {name: row for name, row in rows.items() if self.policy.permits(name)}
 
     def require_permitted(self, row: ToolRow) -> None:
@@ -60,7 +61,7 @@ class RowTools:
         """Return the name of the tool whose row nobody stores and whose id this is; None: there is none."""
         if row_id == INTERNAL_ID:
             return INTERNAL_ID
-        return next((name for name in self._manager.load_tools() if default_id(name) == row_id), None)
+        return next((name for name in self.manager.load_tools() if default_id(name) == row_id), None)
 
     def tool_of(self, row: ToolRow) -> type[Tool]:
         """Return a row's tool.
@@ -68,7 +69,7 @@ class RowTools:
         :raises NotFound: if there is none
         :raises Refused: if it is internal
         """
-        tool = self._manager.load_tool(row.name)
+        tool = self.manager.load_tool(row.name)
         if tool.internal:
             raise Refused(f"tool {row.name!r} is the engine's own and takes no rows")
         return tool
@@ -76,7 +77,7 @@ class RowTools:
     def untrusted(self, name: str) -> bool:
         """Tell whether others write what a tool returns; of one that is not there, nobody knows that they do not."""
         try:
-            return self._manager.load_tool(name).untrusted
+            return self.manager.load_tool(name).untrusted
         except NotFound:
             return True
 

@@ -17,6 +17,7 @@ from engine.cli.decide import approve, deny, resume
 from engine.cli.doctor import doctor
 from engine.cli.failure import BAD_INPUT, failure_of, report
 from engine.cli.interruption import interruptible
+from engine.cli.kept import kept
 from engine.cli.maintain import migrate, rebuild, verify
 from engine.cli.options import ENVIRONMENT, Choice, shared_options
 from engine.cli.reconcile import reconcile
@@ -73,7 +74,7 @@ def calljournal(
 
 
 _WORK = (run, events, attempts, approvals, approve, deny, resume, rules, tools_group, teams, reconcile)
-_CARE = (credentials, verify, rebuild, migrate, doctor)
+_CARE = (kept, credentials, verify, rebuild, migrate, doctor)
 
 for _command in (*_WORK, *_CARE):
     calljournal.add_command(_command)

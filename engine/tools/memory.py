@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from engine.contract import Tool, ToolContext, ToolResult
+from engine.keeping import Keeping
 from engine.memory_actions import memory_actions
 from engine.memory_limits import FILES, LARGEST, LONGEST_PATH, RESTORABLE, SPACE, VERSIONS, MemoryLimits
 from engine.text_editing import EditError
@@ -65,6 +66,16 @@ class Memory(Tool):
         from engine.memory_index import memory_index
 
         return await memory_index(kept_apart(context, self.config).store)
+
+    @classmethod
+    def keeping(cls) -> Keeping:
+        """Return where files are kept."""
+        from engine.tool_schema import memory_files, memory_history
+
+        said = ("content",)
+        return Keeping(
+            items=memory_files, past=memory_history, item="path", texts=said, past_texts=said, index="memory"
+        )
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the actions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from engine.contract import Tool, ToolContext, ToolResult
+from engine.keeping import Keeping
 from engine.note_actions import note_actions
 from engine.note_limits import FOUND, LARGEST, LISTED, LONGEST_TITLE, NOTES, VERSIONS
 from engine.text_arguments import flag_in, line_in, number_in, query_in, range_in, text_in
@@ -60,6 +61,14 @@ class Notes(Tool):
         except EditError as error:
             return _failure(str(error))
         return _failure(f"Unknown action: {action_name}")
+
+    @classmethod
+    def keeping(cls) -> Keeping:
+        """Return where notes are kept."""
+        from engine.schema import note_history, notes
+
+        said = ("content",)
+        return Keeping(items=notes, past=note_history, item="title", texts=said, past_texts=said, index="notes")
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the actions."""

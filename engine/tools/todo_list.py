@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from engine.contract import Tool, ToolContext, ToolResult
+from engine.keeping import Keeping
 from engine.text_arguments import flag_in, number_in
 from engine.text_editing import EditError
 from engine.todo_actions import todo_actions
@@ -54,6 +55,13 @@ class TodoList(Tool):
         except EditError as error:
             return ToolResult(f"Error: {error}", status="error")
         return ToolResult(f"Error: Unknown action: {action_name}", status="error")
+
+    @classmethod
+    def keeping(cls) -> Keeping:
+        """Return where items are kept."""
+        from engine.tool_schema import todo_history, todos
+
+        return Keeping(items=todos, past=todo_history, item="number", texts=("title",), past_texts=("definition",))
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the actions."""

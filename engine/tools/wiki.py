@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from engine.contract import Tool, ToolContext, ToolResult
+from engine.keeping import Keeping
 from engine.text_editing import EditError
 from engine.wiki.actions import wiki_actions
 from engine.wiki.limits import LARGEST, LINKS, LONGEST_PATH, LONGEST_TITLE, LONGEST_WIKI, MOVED
@@ -61,6 +62,24 @@ class Wiki(Tool):
         except EditError as error:
             return _failure(str(error))
         return _failure(f"Unknown action: {action_name}")
+
+    @classmethod
+    def keeping(cls) -> Keeping:
+        """Return where pages are kept: their wiki's owner's, whoever wrote them."""
+        from engine.tool_schema import wiki_links, wiki_pages, wiki_revisions
+        from engine.wiki.access import hold
+
+        said = ("title", "content")
+        return Keeping(
+            items=wiki_pages,
+            past=wiki_revisions,
+            item="path",
+            texts=said,
+            past_texts=said,
+            whose="wiki",
+            derived=(wiki_links,),
+            hold=hold,
+        )
 
     def get_actions_metadata(self) -> list[dict[str, Any]]:
         """Return the actions."""

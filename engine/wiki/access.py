@@ -22,7 +22,7 @@ from events.errors import Refused
 from events.keys import MAX_KEY_LENGTH, require_storable, tenant_column
 from events.persistence import run_to_end
 
-__all__ = ("Change", "Place", "Wiki", "beginning", "here")
+__all__ = ("Change", "Place", "Wiki", "beginning", "here", "hold")
 
 T = TypeVar("T")
 _LOCKS = 0x434A5749
@@ -142,7 +142,7 @@ class Wiki:
         """
 
         def run(connection: Connection) -> T:
-            _hold(connection, self.place)
+            hold(connection, self.place.tenant, self.place.name)
             if not self._is_writer and connection.execute(self._editing).first() is None:
                 raise _reader()
             author = self._scope.user_id
@@ -184,8 +184,8 @@ def beginning(column: Column[str] | ColumnElement[str], prefix: str) -> ColumnEl
     return and_(column >= prefix, column < after)
 
 
-def _hold(connection: Connection, place: Place) -> None:
-    """Wait until no other change of this wiki is under way. SQLite has one writer at a time as it is."""
+def hold(connection: Connection, tenant: str, name: str) -> None:
+    """Wait until no other change of a wiki is under way. SQLite has one writer at a time as it is."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.set_config("lock_timeout", _PATIENCE, True)))
-        connection.execute(select(func.pg_advisory_xact_lock(*place.lock)))
+        connection.execute(select(func.pg_advisory_xact_lock(*Place(tenant, name).lock)))
