@@ -141,8 +141,8 @@ def is_scan(step: str) -> bool:
     if "Seq Scan" in step:
         return True
     if step.startswith("SCAN "):
-        # The last two are what a subquery found.
-        return step.split(" ")[1] not in ("CONSTANT", "below", "gone")
+        # What a subquery found, and a list of keys.
+        return step.split(" ")[1] not in ("CONSTANT", "below", "gone", "json_each")
     return step.startswith("SEARCH ") and "tenant=?" not in step
 
 
