@@ -7,7 +7,9 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.engine.quiet_server import QuietServer
 
 __all__ = ("Asked", "Page", "WebServer", "endless", "raw", "redirect", "text", "web_server")
 
@@ -25,7 +27,7 @@ class Asked:
         self.port = port
 
 
-class WebServer(ThreadingHTTPServer):
+class WebServer(QuietServer):
     """Serves ``pages``; a path that is not there is 404. With ``keeps_alive`` its connections outlive a response."""
 
     daemon_threads = True

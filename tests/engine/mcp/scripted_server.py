@@ -6,8 +6,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.engine.quiet_server import QuietServer
 
 __all__ = ("LOOK", "Asked", "ScriptedServer", "Status", "scripted_server", "text_result")
 
@@ -52,7 +54,7 @@ def text_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
-class ScriptedServer(ThreadingHTTPServer):
+class ScriptedServer(QuietServer):
     """Speaks the protocol of 2025 over streamable HTTP, one session after another: ``s1``, ``s2``, …
 
     :ivar asked: every message, in order

@@ -13,16 +13,18 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.engine.quiet_server import QuietServer
 
 __all__ = ("Authority", "authority")
 
 Answer = tuple[int, dict[str, str], Any]
 
 
-class Authority(ThreadingHTTPServer):
+class Authority(QuietServer):
     """Serves everything below one origin; the resource's paths are ``/mcp`` and whatever ends so.
 
     :ivar asked: every request, as method and path
