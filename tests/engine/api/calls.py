@@ -18,7 +18,7 @@ from engine.services import Services
 from engine.tools.api_tool import ApiTool
 from events.errors import Refused
 
-__all__ = ("LOCAL", "api_row", "built", "context_of", "refused", "result_of_call", "with_values")
+__all__ = ("LOCAL", "NoStore", "api_row", "built", "context_of", "refused", "result_of_call", "with_values")
 
 LOCAL = NetPolicy(allow=AllowList(("127.0.0.1",)))
 """A policy under which the test's server may be reached."""

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from engine.contract import ToolContext
+from tests.engine.api.calls import NoStore
 
 __all__ = ("tool_context",)
-
-
-class _NoStore:
-    tenant = ""
-    tool_id = "t1"
-    dialect = "sqlite"
-
-    async def read(self, statement: Any) -> Sequence[Any]:
-        raise AssertionError
-
-    async def write(self, *statements: Any) -> list[int]:
-        raise AssertionError
 
 
 def tool_context(
@@ -44,7 +32,7 @@ def tool_context(
         idempotency_key="m:c1",
         deadline=datetime.now(UTC) + timedelta(seconds=seconds),
         progress=lambda done, total, text: None,
-        store=_NoStore(),
+        store=NoStore(),
         annotate=kept.__setitem__,
         request=request,
         answer=answer,
