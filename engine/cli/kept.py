@@ -79,9 +79,13 @@ async def _list(choice: Choice, which: _Which) -> None:
 
 
 def _line(place: Any) -> str:
-    part = "" if place.part is None else f" ({place.part})"
     versions = f"{place.versions:,} version(s), {place.past:,} bytes"
-    return f"{place.tool} {place.row}{part}: {place.items:,} item(s), {place.size:,} bytes; {versions}"
+    return f"{_named(place)}: {place.items:,} item(s), {place.size:,} bytes; {versions}"
+
+
+def _named(place: Any) -> str:
+    part = "" if place.part is None else f" ({place.part})"
+    return f"{place.tool} {place.row}{part}"
 
 
 @kept.command()
@@ -152,8 +156,7 @@ async def _erase(choice: Choice, which: _Which) -> None:
         if output.as_json:
             output.record(msgspec.to_builtins(each))
         else:
-            part = "" if each.part is None else f" ({each.part})"
-            said = f"{each.tool} {each.row}{part}: erased {each.items:,} item(s) and {each.versions:,} version(s)"
+            said = f"{_named(each)}: erased {each.items:,} item(s) and {each.versions:,} version(s)"
             output.console.print(one_line(said), soft_wrap=True)
     if not erased and not output.as_json:
         output.console.print("nothing is kept")
